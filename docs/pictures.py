@@ -1,8 +1,8 @@
-"""The pictures beside the examples of the first page, drawn from the README's own programs.
+"""The pictures beside the examples of the first page and of the gallery, drawn from the pages' own programs.
 
     python docs/pictures.py
 
-writes `docs/figures/door-*.svg`; it takes a minute.
+writes `docs/figures/door-*.svg` and `docs/figures/gallery-*.svg`; it takes a minute.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
+from sojourn.answers import policy_map
+from sojourn.answers.notebook import drawn
 from sojourn.report.charts import Axis, Lines, Plain, Series, Sheet, Whisker, Whiskers
 from sojourn.report.figures import write
 from sojourn.report.looks import BLACK, BLUE, GREY, RED, Look
@@ -123,6 +125,29 @@ def paper(made: dict[str, Any]) -> Plain:
     return Whiskers("", Axis(f"rate; A is best at rates above {found.low:.2f}"), rows, reference=found.low)
 
 
+def queues(made: dict[str, Any]) -> Sheet:
+    """Draw which queue is served where, without the states in which one of the two is nearly full."""
+    whole = drawn(made["best"].worth)
+    inner = [at for at, place in enumerate(whole.places or ()) if max(map(int, place)) <= 12]
+    places, actions = [made["model"].labels[at] for at in inner], [whole.actions[at] for at in inner]
+    axes = ("jobs of the first kind", "jobs of the second kind")
+    found = policy_map.maps(whole._replace(places=places, actions=actions, axes=axes))
+    return Sheet([[found[0]._replace(title="")]], (5.2, 3.6))
+
+
+def centre(made: dict[str, Any]) -> Sheet:
+    """Draw what each limit on the share of lost calls costs."""
+    bounds = np.array([0.005, 0.0075, *np.linspace(0.01, 0.3, 30)])
+    found = sj.exact.frontier(made["model"], sj.exact.at_most("lost", 0.05, per="calls"), bounds)
+    series = [
+        Series("the best policy", FIRST, 100.0 * bounds, -found.table()["gain"].to_numpy()),
+        Series("at most 5 %", Look(RED, 0, 0), [5.0], [-made["best"].gain], kind="points"),
+    ]
+    axes = Axis("calls that may be lost, in %"), Axis("calls that wait, on average")
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.6))
+
+
+GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {"two-queues": queues, "call-centre": centre}
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,
@@ -131,13 +156,24 @@ DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
 
 def main() -> None:
     """Run the programs, and draw a picture for each."""
+    for page, draw in GALLERY.items():
+        text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
+        write(
+            draw(_run(text.split("```python\n")[1].split("```")[0])),
+            HERE / "figures" / f"gallery-{page}",
+            ["svg"],
+        )
     for title, program in programs((HERE.parent / "README.md").read_text(encoding="utf-8")):
-        made: dict[str, Any] = {}
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(program, made)  # noqa: S102 - our own documentation
-        chart = DRAWN[title](made)
+        chart = DRAWN[title](_run(program))
         height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
         write(Sheet([[chart]], (5.2, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+
+
+def _run(program: str) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(program, made)  # noqa: S102 - our own documentation
+    return made
 
 
 if __name__ == "__main__":

@@ -179,6 +179,33 @@ def test_what_a_notebook_shows() -> None:
     assert found.plot(figure.axes[0]) is figure
 
 
+def test_a_total_shows_its_policy() -> None:
+    """The table of a total has its values and bounds, its picture is a map, and a notebook shows both."""
+
+    def moves(state: tuple[int, int]) -> dict[str, Any]:
+        i, j = state  # a walk to (0, 0) in which each step costs 1
+        ways = {"left": (i - 1, j), "down": (i, j - 1), "stay": (i, j)}
+        return {
+            name: {"reward": -1.0, "duration": 1.0, "next": to} for name, to in ways.items() if min(to) >= 0
+        }
+
+    model = sj.models.explore((2, 2), moves)
+    found = sj.solve(model, until=[(0, 0)])
+    for row in found.table().iter_rows(named=True):
+        assert row["lower"] <= row["value"] <= row["upper"]
+        assert row["value"] == pytest.approx(-row["state 1"] - row["state 2"])
+        assert row["action"] == found.policy[row["state 1"], row["state 2"]]
+    assert [ax.get_xlabel() for ax in found.plot().axes] == ["state 1"]
+    assert "total reward, until" in found._repr_html_()
+    assert "<img" in found._repr_html_()
+    steps = sj.solve(model, steps=3)
+    assert steps.table()["action"].to_list() == [model.action_labels[a] for a in steps.policy[0]]
+    named = sj.solve(sj.problems.long_return(), discount=0.1)
+    assert named.table()["value"].to_list() == named.values.tolist()
+    with pytest.raises(ValueError, match="no map to draw"):
+        named.plot()
+
+
 def test_what_cannot_be_known_is_left_out() -> None:
     """A policy with two recurrent classes has no deviation and no shares, and nothing breaks."""
     twice = from_transitions([((0, 0), 0, (0, 0), 1.0, 1.0, 1.0), ((1, 1), 0, (1, 1), 1.0, 2.0, 1.0)])

@@ -222,6 +222,36 @@ def test_a_large_model_is_searched_along_the_way_of_a_learner(monkeypatch: pytes
     assert [one.policy.tolist() for one in elsewhere] == [found.policy.tolist()]
 
 
+def test_a_large_model_whose_first_states_are_rare() -> None:
+    """A queue that nearly always is full: gain and drift are those of its stationary laws, down to shares of 1e-26."""
+    most, idle = 399, 0.8  # at a rate of 0.8 jobs leave by themselves
+
+    def moves(n: int) -> dict[str, Any]:
+        up = [(n + 1, 1.0)] if n < most else []
+        rates = {"idle": [*up, (n - 1, idle * (n > 0))], "serve": [*up, (n - 1, 2.0 * (n > 0))]}
+        return {name: {"rates": each, "earning": -float(n)} for name, each in rates.items()}
+
+    def law(up: list[float]) -> Any:
+        """Return the law of a chain that moves up and down by 1."""
+        shares = [1.0]
+        for n in range(most):
+            shares.append(shares[-1] * up[n] / (1.0 - up[n + 1]))
+        return np.array(shares) / math.fsum(shares)
+
+    model = sj.models.explore(0, moves)
+    found = followed(model, [0] * model.num_states, 0.2)
+    kept, served = ([1.0, *[1.0 / (1.0 + rate)] * (most - 1), 0.0] for rate in (idle, 2.0))
+    own, learning = law(kept), law([0.9 * a + 0.1 * b for a, b in zip(kept, served, strict=True)])
+    time = 1.0 / np.array([1.0, *[1.0 + idle] * (most - 1), idle])
+    reward = -np.arange(most + 1) * time
+    assert found.shares.min() < 1e-25
+    assert found.shares[found.pairs] == pytest.approx(0.9 * learning, rel=1e-9)
+    assert found.gain == pytest.approx(own @ reward / (own @ time), rel=1e-12)
+    assert found.growth == pytest.approx(
+        [own @ each / (own @ (1.0 / (0.9 * learning))) for each in (reward, time)], rel=1e-6
+    )
+
+
 def test_states_that_are_left_for_good_do_not_count() -> None:
     """A state that no learner comes to again has no say, and the number of its actions does not matter."""
     rows: list[Any] = [(0, 0, 0, 1.0, 5.0, 1.0), (0, 1, 0, 1.0, 12.0, 4.0)]

@@ -144,6 +144,12 @@ def test_limits_that_depend_on_the_start_are_refused() -> None:
         sj.solve(sj.problems.gemini(), limits=[at_most("steps", 2.0)])
 
 
+def test_a_limit_outside_a_list_gets_a_sentence() -> None:
+    """A single limit must stand in a list, too; the sentence says so."""
+    with pytest.raises(TypeError, match="limits is a limit; put it into a list"):
+        sj.solve(sj.problems.gosavi(), limits=at_most("steps", 2.0))  # type: ignore[arg-type]
+
+
 def test_time_that_would_have_to_be_shared_between_two_places() -> None:
     """If the best mixture stays in either of two states for ever, no policy without memory does as it: a sentence says so."""
     rows = [

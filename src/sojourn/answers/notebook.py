@@ -11,7 +11,9 @@ from sojourn.answers import policy_map
 from sojourn.exact.bounds import Solution
 from sojourn.exact.policies import PolicyValue
 from sojourn.exact.policy_table import actions_taken, split
+from sojourn.models.smdp import SMDP
 from sojourn.report import figures
+from sojourn.report.charts import Sheet
 from sojourn.report.html import text
 from sojourn.report.words import number
 
@@ -21,11 +23,20 @@ _POINTS = 500
 
 def drawn(worth: PolicyValue) -> policy_map.Drawn:
     """Return a policy as it is drawn."""
-    model, parts = worth.model, split(worth.model)
-    places = None if parts is None else [tuple(map(_part, place)) for place in parts[1]]
-    actions = list(map(str, actions_taken(model, worth.pair_shares)))
+    actions = list(map(str, actions_taken(worth.model, worth.pair_shares)))
     shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
-    order = list(map(str, model.action_labels))
+    return _drawn(worth.model, actions, shares)
+
+
+def drawn_total(found: Solution) -> policy_map.Drawn:
+    """Return the policy of a total as it is drawn."""
+    labels = found.model.action_labels
+    return _drawn(found.model, [str(labels[action]) for action in found.first_policy.tolist()], None)
+
+
+def _drawn(model: SMDP, actions: list[str], shares: list[float] | None) -> policy_map.Drawn:
+    parts, order = split(model), list(map(str, model.action_labels))
+    places = None if parts is None else [tuple(map(_part, place)) for place in parts[1]]
     return policy_map.Drawn("", places, () if parts is None else parts[0], actions, order, shares)
 
 
@@ -40,6 +51,20 @@ def plot(worth: PolicyValue, ax: Any = None) -> Any:
         raise ValueError(
             "the policy has several recurrent classes, and its states are no pairs of numbers, so there is nothing to draw"
         )
+    return _on_axes(sheet, ax)
+
+
+def plot_total(found: Solution, ax: Any = None) -> Any:
+    """Do the same for the policy of a total."""
+    sheet = policy_map.sheet(drawn_total(found), _POINTS)
+    if sheet is None:
+        raise ValueError(
+            "the states are no pairs of numbers, so there is no map to draw; table() has the values"
+        )
+    return _on_axes(sheet, ax)
+
+
+def _on_axes(sheet: Sheet, ax: Any) -> Any:
     if ax is None:
         return figures.drawn_sheet(sheet)
     figures.draw(sheet.rows[0][0], ax)
@@ -48,8 +73,9 @@ def plot(worth: PolicyValue, ax: Any = None) -> Any:
 
 def solution_html(found: Solution) -> str:
     """Return a solution as it shows itself in a notebook."""
-    if not np.isfinite(found.gains).all():  # a total
-        return f"<pre>{text(repr(found))}</pre>"
+    if found.values is not None:
+        first = f"the largest {found.criterion} ({found.solver}, {number(found.seconds, 2)} s)"
+        return _html([first], policy_map.sheet(drawn_total(found), _POINTS), found.table())
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
         ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
@@ -59,32 +85,35 @@ def solution_html(found: Solution) -> str:
         if gains.min() == gains.max()
         else f"{number(gains.min(), 8)} to {number(gains.max(), 8)}"
     )
-    return _html(f"gain {gain}, {ends} ({found.solver}, {number(found.seconds, 2)} s)", found.worth)
+    return _worth_html(f"gain {gain}, {ends} ({found.solver}, {number(found.seconds, 2)} s)", found.worth)
 
 
 def value_html(worth: PolicyValue) -> str:
     """Return the worth of a policy as it shows itself in a notebook."""
     gains = worth.gains
     same = gains.min() == gains.max()
-    return _html(
+    return _worth_html(
         f"gain {number(gains[0], 8) if same else f'{number(gains.min(), 8)} to {number(gains.max(), 8)}'}",
         worth,
     )
 
 
-def _html(first: str, worth: PolicyValue) -> str:
-    """Return lines, a picture and the first rows of the table; the picture is light, on a ground of its own."""
+def _worth_html(first: str, worth: PolicyValue) -> str:
     words = [first]
     if len(worth.classes) == 1 and np.isfinite(worth.deviation):
         note = f", with {worth.constant} as constants" if worth.constant else ""
         words.append(f"deviation {number(worth.deviation, 6)} times the root of time{note}")
-    parts = [f"<p>{text(line)}</p>" for line in words]
     sheet = policy_map.sheet(drawn(worth), _POINTS) if worth.model.num_states > 1 else None
+    return _html(words, sheet, worth.table())
+
+
+def _html(words: list[str], sheet: Sheet | None, table: Any) -> str:
+    """Return lines, a picture and the first rows of the table; the picture is light, on a ground of its own."""
+    parts = [f"<p>{text(line)}</p>" for line in words]
     if sheet is not None:
         image = base64.b64encode(figures.files_of(sheet, ["png"])["png"]).decode()
         style = "max-width: 100%; width: 36em; background: white"
-        parts.append(f'<img alt="{text(first)}" style="{style}" src="data:image/png;base64,{image}">')
-    table = worth.table()
+        parts.append(f'<img alt="{text(words[0])}" style="{style}" src="data:image/png;base64,{image}">')
     head = "".join(f"<th>{text(name.replace('_', ' '))}</th>" for name in table.columns)
     rows = "".join(
         f"<tr>{''.join(f'<td>{text(_cell(value))}</td>' for value in row)}</tr>"

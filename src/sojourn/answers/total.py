@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from sojourn import __version__
-from sojourn.data.files import Json, JsonObject, write_json
+from sojourn.data.files import Json, JsonObject, write_json, write_text
 from sojourn.data.hints import as_json, read_record
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.solve import solve
 from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
 from sojourn.report import blocks
+from sojourn.report.markdown import markdown
 from sojourn.report.words import counted, number, setting
 from sojourn.runs.catalogue import refuse_world
 
@@ -44,9 +45,11 @@ class Total:
     version: str = ""
 
     def write(self, folder: Path) -> None:
-        """Write the record into a folder, which is made if it does not exist."""
+        """Write the record and its text into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / FILE, as_json(self))
+        record: dict[str, Json] = as_json(self)
+        write_json(folder / FILE, record)
+        write_text(folder / "README.md", markdown(section(folder, record, blocks.Budget())))
 
 
 def total_named(

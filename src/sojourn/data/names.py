@@ -57,14 +57,16 @@ def users_constructor(name: str) -> Callable[..., Any]:
 
     >>> users_constructor("subprocess:getoutput")
     Traceback (most recent call last):
-    ValueError: 'subprocess:getoutput' is not made for Sojourn: its module does not import sojourn
+    ValueError: 'subprocess:getoutput' is not made for Sojourn: its module does not import sojourn; if it is yours, import sojourn there
     """
     thing = found(name)
     if not callable(thing):
         raise TypeError(f"{name!r} is {str(thing)[:80]!r}; it must be a function or a class")
     modules = (sys.modules.get(module) for module in (name.partition(":")[0], thing.__module__))
     if not any(_uses_sojourn(module) for module in modules if module is not None):
-        raise ValueError(f"{name!r} is not made for Sojourn: its module does not import sojourn")
+        raise ValueError(
+            f"{name!r} is not made for Sojourn: its module does not import sojourn; if it is yours, import sojourn there"
+        )
     return thing
 
 

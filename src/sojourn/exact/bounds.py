@@ -135,9 +135,7 @@ class Solution:
         if self.values is None and numbers.max() == numbers.min():
             gain = f"gain={float(numbers[0])}"
         actions, states = self.model.action_labels, self.model.labels
-        first: list[Any] = np.asarray(
-            self.policy[0] if self.criterion and self.policy.ndim == 2 else self.policy
-        )[: _SHOWN + 1].tolist()
+        first: list[Any] = self.first_policy[: _SHOWN + 1].tolist()
         policy = [_named_action(actions, each) for each in first]
         shown = f"[{_short(list(map(repr, policy)))}]"
         if not isinstance(states, range):
@@ -171,7 +169,8 @@ class Solution:
         """What `sojourn.evaluate` finds about the policy, computed when it is first asked for."""
         if not np.isfinite(self.gains).all():
             raise ValueError(
-                "a total has no gain, so nothing is known of its long run; evaluate its policy by itself"
+                f"this is the solution for a {self.criterion}, which says nothing of the long run; use values and table(), or "
+                "evaluate(model, policy)"
             )
         found: PolicyValue = users_constructor("sojourn.exact.policies:evaluate")(
             self.model, np.asarray(self.policy)
@@ -193,17 +192,33 @@ class Solution:
         The columns are the state, or each of its parts if states are tuples; its action; its share of the time; its bias; the
         action that comes second, what is lost each time that it is taken, and what the gain loses if it always is; and how
         far the reward of the own action may fall or rise before another policy is as good. The last three are for models
-        of up to 1,000 states. What is not known is left out.
+        of up to 1,000 states. What is not known is left out. For a total they are the state, its action (for a number of
+        steps, that of the first), the value, and its bounds.
 
         >>> import sojourn as sj
         >>> sj.solve(sj.problems.long_shot()).table().row(0, named=True)  # 5 in a time of 1, or 12 in one of 4
         {'state': 0, 'action': 'A', 'share_of_time': 1.0, 'bias': 0.0, 'second_best': 'B', 'loss': 8.0, 'cost': 2.0, 'reward_may_fall': 2.0, 'reward_may_rise': inf}
         """
-        return self.worth.table()
+        if self.values is None:
+            return self.worth.table()
+        from sojourn.exact.policy_table import table_of_total  # noqa: PLC0415 - it imports this module in turn
+
+        return table_of_total(self.model, self.first_policy, self.values, self.lower, self.upper)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib."""
-        return self.worth.plot(ax)
+        """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib.
+
+        A total has a map only, since shares of time do not matter; for a number of steps it is that of the first.
+        """
+        if self.values is None:
+            return self.worth.plot(ax)
+        return users_constructor("sojourn.answers.notebook:plot_total")(self, ax)
+
+    @property
+    def first_policy(self) -> npt.NDArray[Any]:
+        """The policy; for a total of a number of steps, that of the first step."""
+        policy = np.asarray(self.policy)
+        return policy[0] if self.criterion and policy.ndim == 2 else policy
 
     def _repr_html_(self) -> str:
         return str(users_constructor("sojourn.answers.notebook:solution_html")(self))

@@ -95,6 +95,8 @@ def limit_of(text: str, is_least: bool) -> Constraint:
 
 def checked_limits(given: Sequence[Constraint]) -> Sequence[Constraint]:
     """Return limits, or say what is wrong with them."""
+    if isinstance(given, Constraint):
+        raise TypeError("limits is a limit; put it into a list, limits=[...]")
     for each in given:
         if not isinstance(each, Constraint):
             raise TypeError(

@@ -33,7 +33,7 @@ _TIE = 1e-12  # relative: policies that are closer are as good as each other
 _DRAWN = 1e-15  # probabilities below are rounding
 
 
-class Column(NamedTuple):
+class PolicyColumn(NamedTuple):
     """A policy by its pairs: its visits to each state, its rates of the reward and of every excess, and their sizes.
 
     All are per unit of what the gain is counted per. `size` has the rates of |reward| and of |excess|.
@@ -55,7 +55,7 @@ class Improved(NamedTuple):
     residual: float
 
 
-class Problem:
+class Master:
     """A model with limits: what must not exceed 0 in the long run, the policies that are known, and the way to the next one."""
 
     def __init__(self, model: SMDP, excess: Sequence[Floats], solve: Solver, tolerance: float) -> None:
@@ -66,7 +66,7 @@ class Problem:
             )
         self.model = model if model.counts is None else model.with_counts(None)  # so that bounds are finite
         self.excess, self.tolerance, self.solver = list(excess), tolerance, solve
-        self.columns: list[Column] = []
+        self.columns: list[PolicyColumn] = []
         self.last: Solution | None = None
         self.rounds = 0
         self._is_factored: bool | None = None
@@ -123,7 +123,7 @@ class Problem:
             self._add(better.pairs)
         return Improved(bias, better.upper, better.residual)
 
-    def classes(self, pairs: Ints) -> list[Column]:
+    def classes(self, pairs: Ints) -> list[PolicyColumn]:
         """Return a column for each recurrent class of a policy."""
         chain = chain_of_pairs(self.model, pairs)
         classes = classes_of(chain)
@@ -132,7 +132,7 @@ class Problem:
             for states in classes
         ]
 
-    def _column(self, pairs: Ints, chain: Chain, states: Ints) -> Column:
+    def _column(self, pairs: Ints, chain: Chain, states: Ints) -> PolicyColumn:
         visits = np.zeros(self.model.num_states)
         taken, biases = np.array([self.model.reward[pairs], *(f[pairs] for f in self.excess)]), None
         if self._factorises(chain):
@@ -143,7 +143,7 @@ class Problem:
             visits[states] = stationary(chain.matrix[states][:, states])
         visits = visits / (visits @ chain.duration)
         rates = taken @ visits
-        return Column(pairs, visits, float(rates[0]), rates[1:], np.abs(taken) @ visits, biases)
+        return PolicyColumn(pairs, visits, float(rates[0]), rates[1:], np.abs(taken) @ visits, biases)
 
     def _factorises(self, chain: Chain) -> bool:
         """Whether a chain is factorised; the first large one decides for all."""
@@ -180,7 +180,7 @@ class Mixture(NamedTuple):
     prices: Floats
 
 
-def best_mixture(columns: Sequence[Column], room: Floats) -> Mixture:
+def best_mixture(columns: Sequence[PolicyColumn], room: Floats) -> Mixture:
     """Return the mixture with the largest reward whose excesses are at most `room`."""
     reward = np.array([column.reward for column in columns])
     excess = np.column_stack([column.excess for column in columns])
@@ -200,7 +200,7 @@ def best_mixture(columns: Sequence[Column], room: Floats) -> Mixture:
     return Mixture(shares, float(shares @ reward), prices * size / scale)
 
 
-def closest_mixture(columns: Sequence[Column], scale: Floats) -> Mixture:
+def closest_mixture(columns: Sequence[PolicyColumn], scale: Floats) -> Mixture:
     """Return the mixture whose largest excess is smallest, each in units of its scale; its value is that excess, or 0."""
     rows = np.column_stack([column.excess / scale for column in columns])
     count = rows.shape[1]
@@ -230,7 +230,7 @@ def _program(cost: Floats, rows: Floats, room: Floats, total: Floats) -> tuple[F
 # --- A mixture as one policy ----------------------------------------------------------------
 
 
-def drawn(model: SMDP, columns: Sequence[Column], shares: Floats) -> Floats:
+def drawn(model: SMDP, columns: Sequence[PolicyColumn], shares: Floats) -> Floats:
     """Return, for every pair, the probability with which the policy that does as the mixture takes it.
 
     States that no column visits keep the action of the column with the largest share.

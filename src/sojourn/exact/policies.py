@@ -354,13 +354,21 @@ def _reach(level: float) -> float:
 
 def _valued(chain: Chain) -> tuple[Valued, list[Floats]]:
     """Return the gains, the bias and the classes of a chain, and the stationary law of each class."""
+    factored = by_factors(chain)
+    if factored is not None:
+        return factored
+    found = valued(chain, sure=True)
+    return found, [stationary(chain.matrix[states][:, states]) for states in found.classes]
+
+
+def by_factors(chain: Chain) -> tuple[Valued, list[Floats]] | None:
+    """Do the same for a large chain of one class by factors; None for others, or if these would not fit or not do."""
     if len(chain.reward) > LARGEST:
         classes = classes_of(chain)
         if len(classes) == 1 and estimate(chain.matrix).entries <= MOST_ENTRIES:
             with np.errstate(all="ignore"), contextlib.suppress(NotSolvedError):
                 return _factored(chain, classes[0])
-    found = valued(chain, sure=True)
-    return found, [stationary(chain.matrix[states][:, states]) for states in found.classes]
+    return None
 
 
 @one_thread()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,17 +106,8 @@ def actions_taken(model: SMDP, pair_shares: Floats) -> list[Hashable]:
 
 def table_of(worth: PolicyValue) -> Any:
     """Return what is known about a policy as a data frame of Polars, with a row for each state."""
-    import polars as pl  # noqa: PLC0415 - it takes a tenth of a second
-
     model, found = worth.model, known_by_state(worth)
-    parts = split(model)
-    columns: dict[str, Sequence[Any]] = {}
-    if parts is None:
-        columns["state"] = _plain(model.labels)
-    else:
-        columns |= {
-            name: _plain(values) for name, values in zip(parts[0], zip(*parts[1], strict=True), strict=True)
-        }
+    columns = _state_columns(model)
     columns["action"] = _plain(actions_taken(model, worth.pair_shares))
     names = [*map(str, model.action_labels), None]  # the last is for states with one action
     known: dict[str, Any] = {
@@ -129,6 +120,28 @@ def table_of(worth: PolicyValue) -> Any:
         "reward_may_rise": found.rise,
     }
     columns |= {name: values for name, values in known.items() if values is not None}
+    return _frame(columns)
+
+
+def table_of_total(model: SMDP, policy: Ints, values: Floats, lower: Floats, upper: Floats) -> Any:
+    """Return totals, the bounds that are proven for them and the actions, with a row for each state."""
+    labels = model.action_labels
+    actions = _plain([labels[action] for action in policy.tolist()])
+    return _frame(
+        {**_state_columns(model), "action": actions, "value": values, "lower": lower, "upper": upper}
+    )
+
+
+def _state_columns(model: SMDP) -> dict[str, Sequence[Any]]:
+    parts = split(model)
+    if parts is None:
+        return {"state": _plain(model.labels)}
+    return {name: _plain(values) for name, values in zip(parts[0], zip(*parts[1], strict=True), strict=True)}
+
+
+def _frame(columns: Mapping[str, Any]) -> Any:
+    import polars as pl  # noqa: PLC0415 - it takes a tenth of a second
+
     return pl.DataFrame(columns, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

@@ -38,7 +38,7 @@ from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.criteria import Paid, asked, solve_total
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
 from sojourn.exact.errors import NotSolvedError, Reached, StoppedError
-from sojourn.exact.mixtures import Problem
+from sojourn.exact.mixtures import Master
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policies import evaluate
@@ -109,8 +109,8 @@ def solve(
         return solve_total(model, total)
     if limits:
         excess = [each.excess(model) for each in checked_limits(limits)]
-        problem = Problem(model.seen_as(maximise, per), excess, from_last, tolerance)
-        return within_limits(problem, limits, model)
+        master = Master(model.seen_as(maximise, per), excess, from_last, tolerance)
+        return within_limits(master, limits, model)
     return _free(model.seen_as(maximise, per), tolerance)
 
 

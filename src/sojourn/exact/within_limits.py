@@ -28,10 +28,10 @@ from sojourn.exact.bounds import Solution, bounds, repriced
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.mixtures import (
-    Column,
     Improved,
+    Master,
     Mixture,
-    Problem,
+    PolicyColumn,
     as_model,
     best_mixture,
     closest_mixture,
@@ -55,18 +55,18 @@ _SHARP, _COARSE = (
 # --- The iteration --------------------------------------------------------------------------
 
 
-def within_limits(problem: Problem, limits: Sequence[Constraint], given: SMDP) -> Solution:
-    """Return the best policy of a problem that keeps its limits; `given` is the model before amounts were exchanged."""
+def within_limits(master: Master, limits: Sequence[Constraint], given: SMDP) -> Solution:
+    """Return the best policy of a model that keeps its limits; `given` is the model before amounts were exchanged."""
     began = time.perf_counter()
     nothing = np.zeros(len(limits))
-    free = problem.best(1.0, nothing)
-    column = problem.columns[0]
-    if len(problem.columns) == 1 and (column.excess <= _ROUNDING * column.size[1:]).all():
+    free = master.best(1.0, nothing)
+    column = master.columns[0]
+    if len(master.columns) == 1 and (column.excess <= _ROUNDING * column.size[1:]).all():
         best = Best(Mixture(np.ones(1), column.reward, nothing), free, free.upper, free.is_coarse)
     else:
-        room = make_feasible(problem, limits, given)
-        best = _in_fewer_states(problem, find_best(problem, room), room)
-    return _solution(problem, best, limits, time.perf_counter() - began)
+        room = make_feasible(master, limits, given)
+        best = _in_fewer_states(master, find_best(master, room), room)
+    return _solution(master, best, limits, time.perf_counter() - began)
 
 
 class Best(NamedTuple):
@@ -78,27 +78,27 @@ class Best(NamedTuple):
     is_coarse: bool
 
 
-def find_best(problem: Problem, room: Floats) -> Best:
+def find_best(master: Master, room: Floats) -> Best:
     """Add policies until no policy can make the best mixture of them better; excesses may be as large as `room`."""
-    upper, proof, sharp = np.inf, None, problem.tolerance
+    upper, proof, sharp = np.inf, None, master.tolerance
     for _ in range(_ROUNDS):
-        mixture, known = best_mixture(problem.columns, room), len(problem.columns)
-        size = _size(problem, mixture)
-        enough = (_EXACT if problem.is_small else problem.tolerance) * size
+        mixture, known = best_mixture(master.columns, room), len(master.columns)
+        size = _size(master, mixture)
+        enough = (_EXACT if master.is_small else master.tolerance) * size
         allowed = float(mixture.prices @ room)
         found = (
-            problem.improved(mixture, mixture.value - allowed + enough)
-            if problem.is_factored
-            else problem.best(1.0, mixture.prices, sharp)
+            master.improved(mixture, mixture.value - allowed + enough)
+            if master.is_factored
+            else master.best(1.0, mixture.prices, sharp)
         )
         bound = found.upper + allowed
         if bound <= upper:
             upper, proof = bound, found
-        gap, is_stuck = upper - mixture.value, len(problem.columns) == known
-        is_sharp = problem.is_small or problem.is_factored or sharp < 0.2 * problem.tolerance
+        gap, is_stuck = upper - mixture.value, len(master.columns) == known
+        is_sharp = master.is_small or master.is_factored or sharp < 0.2 * master.tolerance
         if gap <= enough or (is_stuck and is_sharp):
-            return Best(mixture, proof or found, upper, gap > problem.tolerance * size)
-        sharp = 0.1 * problem.tolerance
+            return Best(mixture, proof or found, upper, gap > master.tolerance * size)
+        sharp = 0.1 * master.tolerance
         if not is_stuck:
             sharp = min(max(_SHARP * gap / size, sharp), _COARSE)
     raise NotSolvedError(
@@ -107,46 +107,46 @@ def find_best(problem: Problem, room: Floats) -> Best:
     )
 
 
-def _size(problem: Problem, mixture: Mixture) -> float:
+def _size(master: Master, mixture: Mixture) -> float:
     """Return what the mixture earns and pays at its prices, around its gain; the tolerance is relative to it."""
-    model, total = problem.model, 0.0
-    for share, column in zip(mixture.shares, problem.columns, strict=False):
+    model, total = master.model, 0.0
+    for share, column in zip(mixture.shares, master.columns, strict=False):
         if share > 0.0:
             pairs = column.pairs
             earned = model.reward[pairs] - mixture.value * model.duration[pairs]
-            for price, excess in zip(mixture.prices, problem.excess, strict=True):
+            for price, excess in zip(mixture.prices, master.excess, strict=True):
                 earned = earned - price * excess[pairs]
             size = column.size[0] + mixture.prices @ column.size[1:]
             total += share * float(column.visits @ np.abs(earned) + 1e-3 * size)
     return total
 
 
-def make_feasible(problem: Problem, limits: Sequence[Constraint], given: SMDP) -> Floats:
+def make_feasible(master: Master, limits: Sequence[Constraint], given: SMDP) -> Floats:
     """Find policies a mixture of which keeps all limits; return by how much rounding lets its excesses be above 0."""
     for at, limit in enumerate(limits):
-        if all(column.excess[at] > 0.0 for column in problem.columns):
+        if all(column.excess[at] > 0.0 for column in master.columns):
             price = np.eye(len(limits))[at]
-            found = problem.best(0.0, price, None if problem.is_small else _COARSE)
-            if problem.columns[-1].excess[at] > 0.0:
-                found = problem.best(0.0, price)
-            if -found.upper > _KEPT * min(column.size[1 + at] for column in problem.columns):
-                raise NotSolvedError(_alone(problem, limit, given))
-    scale = np.max([column.size[1:] for column in problem.columns], axis=0)
+            found = master.best(0.0, price, None if master.is_small else _COARSE)
+            if master.columns[-1].excess[at] > 0.0:
+                found = master.best(0.0, price)
+            if -found.upper > _KEPT * min(column.size[1 + at] for column in master.columns):
+                raise NotSolvedError(_alone(master, limit, given))
+    scale = np.max([column.size[1:] for column in master.columns], axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     for _ in range(_ROUNDS):
-        closest, known = closest_mixture(problem.columns, scale), len(problem.columns)
-        proof = problem.best(0.0, closest.prices) if closest.value > _KEPT else None
-        if proof is None or (len(problem.columns) == known and -proof.upper <= _KEPT):
-            rates = np.array([column.excess for column in problem.columns[:known]]).T @ closest.shares
+        closest, known = closest_mixture(master.columns, scale), len(master.columns)
+        proof = master.best(0.0, closest.prices) if closest.value > _KEPT else None
+        if proof is None or (len(master.columns) == known and -proof.upper <= _KEPT):
+            rates = np.array([column.excess for column in master.columns[:known]]).T @ closest.shares
             return np.maximum(rates, 0.0) if closest.value > 0.0 else np.zeros(len(limits))
-        if -proof.upper > max(_KEPT, 0.999999 * closest.value) or len(problem.columns) == known:
-            raise NotSolvedError(_together(problem.columns, closest.shares, limits, given))
+        if -proof.upper > max(_KEPT, 0.999999 * closest.value) or len(master.columns) == known:
+            raise NotSolvedError(_together(master.columns, closest.shares, limits, given))
     raise NotSolvedError(
         f"after {_ROUNDS} policies it is not known whether all limits can be kept; loosen one"
     )
 
 
-def _alone(problem: Problem, limit: Constraint, given: SMDP) -> str:
+def _alone(master: Master, limit: Constraint, given: SMDP) -> str:
     """Say that a limit cannot be kept, and what can be had instead."""
     amount, divisor = given.amount(limit.amount), given.amount(limit.per)
     try:
@@ -154,12 +154,14 @@ def _alone(problem: Problem, limit: Constraint, given: SMDP) -> str:
     except ValueError:
         return f"no policy has {limit}; loosen it"
     model = given if given.counts is None else given.with_counts(None)
-    found = problem.solver(model.with_means(-limit.sign * amount, divisor), problem.tolerance, None)
+    found = master.solver(model.with_means(-limit.sign * amount, divisor), master.tolerance, None)
     most = "most" if limit.is_least else "least"
     return f"no policy has {limit}; the {most} that can be had is {-limit.sign * found.gain:.9g}"
 
 
-def _together(columns: Sequence[Column], shares: Floats, limits: Sequence[Constraint], given: SMDP) -> str:
+def _together(
+    columns: Sequence[PolicyColumn], shares: Floats, limits: Sequence[Constraint], given: SMDP
+) -> str:
     def mixed(name: str) -> float:
         used = zip(shares, columns, strict=False)
         return sum(float(share * (one.visits @ given.amount(name)[one.pairs])) for share, one in used)
@@ -174,7 +176,7 @@ def _together(columns: Sequence[Column], shares: Floats, limits: Sequence[Constr
 # --- The answer -----------------------------------------------------------------------------
 
 
-def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
+def _in_fewer_states(master: Master, best: Best, room: Floats) -> Best:
     """Return a mixture of two policies that differ in one state, if there is one binding limit and such a mixture is as good.
 
     Change the states in which the two policies differ one after the other; somewhere on the way the limit is passed.
@@ -183,7 +185,7 @@ def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
     if not len(used) == 2 == len(binding) + 1:
         return best
     (at,) = binding.tolist()
-    over, under = sorted((problem.columns[j] for j in used), key=lambda column: -column.excess[at])
+    over, under = sorted((master.columns[j] for j in used), key=lambda column: -column.excess[at])
     apart = np.flatnonzero((over.pairs != under.pairs) & (over.visits + under.visits > 0.0))
     first, target = over.pairs, under.pairs
     weight = np.append(0.0, np.cumsum(over.visits[apart] + under.visits[apart]))
@@ -194,7 +196,7 @@ def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
         middle = min(max(middle, low + 1), high - 1)
         pairs = first.copy()
         pairs[apart[:middle]] = target[apart[:middle]]
-        classes = problem.classes(pairs)
+        classes = master.classes(pairs)
         if len(classes) > 1:
             return best
         if classes[0].excess[at] > room[at]:
@@ -208,26 +210,26 @@ def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
     others = (
         share * over.excess + (1.0 - share) * under.excess <= room + _ROUNDING * (over.size + under.size)[1:]
     )
-    slack = (_EXACT if problem.is_small else problem.tolerance) * _size(problem, best.mixture)
+    slack = (_EXACT if master.is_small else master.tolerance) * _size(master, best.mixture)
     if value < best.upper - max(slack, best.upper - best.mixture.value) - slack or not others.all():
         return best
-    problem.columns = [over, under]
+    master.columns = [over, under]
     mixture = Mixture(np.array([share, 1.0 - share]), value, best.mixture.prices)
     return best._replace(mixture=mixture)
 
 
-def _solution(problem: Problem, best: Best, limits: Sequence[Constraint], seconds: float) -> Solution:
+def _solution(master: Master, best: Best, limits: Sequence[Constraint], seconds: float) -> Solution:
     """Return the mixture as one policy, with what is proven about it."""
-    model = problem.model
-    weight = drawn(model, problem.columns, best.mixture.shares)
+    model = master.model
+    weight = drawn(model, master.columns, best.mixture.shares)
     mixed = as_model(model, weight)
     states = np.arange(model.num_states)
     chain = chain_of_pairs(mixed, states)
     first = model.pair_offsets[:-1]
-    rewards = [mixed.reward, *(np.add.reduceat(weight * each, first) for each in problem.excess)]
-    (gain, bias), *others = problem.valued(chain, rewards)
+    rewards = [mixed.reward, *(np.add.reduceat(weight * each, first) for each in master.excess)]
+    (gain, bias), *others = master.valued(chain, rewards)
     for limit, reward, (_, each) in zip(limits, rewards[1:], others, strict=True):
-        size = max(column.size[1 + limits.index(limit)] for column in problem.columns)
+        size = max(column.size[1 + limits.index(limit)] for column in master.columns)
         if not bounds(repriced(mixed, reward), each, states)[1] <= 10.0 * _KEPT * size:
             raise NotSolvedError(
                 f"rounding does not allow to say whether the policy has {limit}; scale amounts to similar sizes"
@@ -243,8 +245,8 @@ def _solution(problem: Problem, best: Best, limits: Sequence[Constraint], second
         lower=lower,
         upper=best.upper,
         residual=best.proof.residual,
-        iterations=problem.rounds,
-        solver=f"Dantzig-Wolfe with {problem.last.solver}" if problem.last else "",
+        iterations=master.rounds,
+        solver=f"Dantzig-Wolfe with {master.last.solver}" if master.last else "",
         seconds=seconds,
         is_coarse=best.is_coarse,
         limits=tuple(limits),

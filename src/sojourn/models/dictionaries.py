@@ -19,8 +19,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sojourn.data.numbers import at_least_zero, finite, nearest, shown
-from sojourn.models.columns import mean_of
 from sojourn.models.laws import BY_MOMENTS, KINDS, Empirical, Exponential, Law
+from sojourn.models.rows import mean_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Quantity, Transition, from_transitions
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.data.numbers import shown, whole
-from sojourn.models.columns import Columns, amounts_in_rows, model_of, quantities_in
 from sojourn.models.dictionaries import ENTRIES, Content, known, outcomes_of, with_table
 from sojourn.models.laws import KINDS, Exponential, FlatLaws, constants
+from sojourn.models.rows import Columns, amounts_in_rows, model_of, quantities_in
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Further, Quantity, rows_of
 from sojourn.models.validation import SUM_TOLERANCE
@@ -56,6 +56,9 @@ def explore(start: Any, moves: Moves, *, most_states: int = MOST_STATES, progres
     reached from the start, and come back as themselves in `model.labels` and in policies. A *list* of states gives several
     starts. What has the probability or the rate 0 does not happen and is not followed.
 
+    If two moves may lead to the same state, give a list, `{"rates": [(state, rate), ...]}`: Python keeps only the last of two
+    equal keys of a dictionary.
+
     If more than `most_states` are reached, exploring ends in an error. With `progress=True`, a line every five seconds
     says how far it is.
 
@@ -64,12 +67,12 @@ def explore(start: Any, moves: Moves, *, most_states: int = MOST_STATES, progres
     >>> import sojourn as sj
     >>> def moves(state):
     ...     i, j = state
-    ...     come = {(min(i + 1, 2), j): 0.2, (i, min(j + 1, 2)): 0.3}
-    ...     return {which: {"rates": {**come, done: rate}, "earning": -i - j}
+    ...     come = [((min(i + 1, 2), j), 0.2), ((i, min(j + 1, 2)), 0.3)]
+    ...     return {which: {"rates": [*come, (done, rate)], "earning": -i - j}
     ...             for which, done, rate in [("first", (i - 1, j), 0.4 * (i > 0)), ("second", (i, j - 1), 0.9 * (j > 0))]}
     >>> model = explore((0, 0), moves)
     >>> model, model.labels[:3]
-    (SMDP(9 states, 18 pairs, 46 rows), ((0, 0), (1, 0), (0, 1)))
+    (SMDP(9 states, 18 pairs, 48 rows), ((0, 0), (1, 0), (0, 1)))
     >>> best = sj.solve(model)
     >>> best.policy[(2, 1)], best.policy[(2, 0)]
     ('second', 'first')

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import finite, nearest, positive, shown, unmasked, within
-from sojourn.models.columns import (
+from sojourn.models.laws import Empirical, FlatLaws, Law, Outcomes, exponentials
+from sojourn.models.matrices import numbers_of
+from sojourn.models.rows import (
     Columns,
     Frame,
-    Labels,
+    Numbering,
     amounts_in_rows,
     check_lengths,
     column_labels,
@@ -26,8 +28,6 @@ from sojourn.models.columns import (
     numbers_in,
     quantities_in,
 )
-from sojourn.models.laws import Empirical, FlatLaws, Law, Outcomes, exponentials
-from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.validation import by_name
 from sojourn.rules.arrays import Floats, Ints
@@ -127,8 +127,8 @@ class _Given:
         self.columns = list(zip(*self.rows, strict=True))
         self._further: Sequence[Further] = self.columns[size] if len(self.columns) > size else ()
         states, actions, after = self.columns[0], self.columns[1], self.columns[2]
-        self.states = Labels("state", state_names, (states, after))
-        self.actions = Labels("action", action_names, (actions,))
+        self.states = Numbering("state", state_names, (states, after))
+        self.actions = Numbering("action", action_names, (actions,))
         self.state, self.action = self.states.numbers(states), self.actions.numbers(actions)
         self.successor = self.states.numbers(after)
 
@@ -183,9 +183,9 @@ def _renumbered(
 ) -> tuple[Any, ...]:
     """Return the labels of states or actions, and columns of their numbers; in these, what was found is numbered as found."""
     if found is None:
-        labels = Labels(what, names, columns)
+        labels = Numbering(what, names, columns)
         return labels, *map(labels.numbers, columns)
-    labels = Labels(what, names, (found,))
+    labels = Numbering(what, names, (found,))
     place = labels.numbers(found)
     return labels, *(place[column] for column in columns)
 

@@ -41,7 +41,7 @@ from sojourn.data.numbers import finite, fraction
 from sojourn.exact.audit.limits import size_of, steps_of_shares
 from sojourn.exact.chains import Valued, valued
 from sojourn.exact.operators import expected
-from sojourn.exact.policies import evaluate
+from sojourn.exact.policies import by_factors, evaluate
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rates.protocol import Rate, Steps, limit
@@ -180,8 +180,10 @@ def followed(
         np.asarray(shares > 0.0, dtype=np.float64) if frequency_adjusted else shares
     )  # over the step size
     inner, lasting = chain.matrix[visited][:, visited], 1.0 / speeds[pairs[visited]]
-    earned, passed = (valued(Chain(inner, each[visited], lasting)) for each in (chain.reward, chain.duration))
-    own_worth = valued(Chain(inner, chain.reward[visited], chain.duration[visited]))
+    earned, passed = (
+        _valued(Chain(inner, each[visited], lasting)) for each in (chain.reward, chain.duration)
+    )
+    own_worth = _valued(Chain(inner, chain.reward[visited], chain.duration[visited]))
     return FollowedPolicy(
         model=model,
         policy=own,
@@ -192,6 +194,12 @@ def followed(
         growth=(float(earned.gains[0]), float(passed.gains[0])),
         gain=float(own_worth.gains[0]) if len(own_worth.classes) == 1 else None,
     )
+
+
+def _valued(chain: Chain) -> Valued:
+    """Solve a chain; in large ones the state that is left out must be visited often, or rounding spoils the answer."""
+    factored = by_factors(chain)
+    return valued(chain) if factored is None else factored[0]
 
 
 def _of_pairs(model: SMDP, speeds: Floats, visited: Ints, amount: Floats, found: Valued) -> Floats:

@@ -21,7 +21,7 @@ from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
 from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.fit import LogRows
-from sojourn.models.columns import Frame, columns_by_name
+from sojourn.models.rows import Frame, columns_by_name
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 

@@ -153,10 +153,10 @@ def mean_of(name: str, quantity: Law | Empirical | float) -> float:
     return float(means(flat([as_law(name, quantity)]))[0])
 
 
-# --- Labels -------------------------------------------------------------------------------
+# --- Numbers of labels --------------------------------------------------------------------
 
 
-class Labels:
+class Numbering:
     """The numbers of states or actions that are given by number or by label.
 
     Labels are numbered in the order of `names` or, without these, in the order in which they first appear. If all are whole
