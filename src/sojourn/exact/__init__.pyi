@@ -15,6 +15,7 @@ from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.risk import certain_rate, crra, cvar
 from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
 from sojourn.exact.tradeoffs import Frontier, frontier
@@ -42,6 +43,9 @@ __all__ = [
     "at_least",
     "at_most",
     "bins",
+    "certain_rate",
+    "crra",
+    "cvar",
     "evaluate",
     "frontier",
     "learned_values",
