@@ -16,6 +16,7 @@ from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.exact.risk import certain_rate, crra, cvar
+from sojourn.exact.risk_frontier import RiskFrontier, risk_frontier
 from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
 from sojourn.exact.tradeoffs import Frontier, frontier
@@ -35,6 +36,7 @@ __all__ = [
     "NotSolvedError",
     "PolicyValue",
     "RatioSolution",
+    "RiskFrontier",
     "SelfConfirming",
     "Sensitivity",
     "Solution",
@@ -54,6 +56,7 @@ __all__ = [
     "policy_iteration",
     "read_events",
     "read_log",
+    "risk_frontier",
     "solve_ratio",
     "value_iteration",
 ]
