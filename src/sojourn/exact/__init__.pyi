@@ -15,6 +15,8 @@ from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.risk import certain_rate, crra, cvar
+from sojourn.exact.risk_frontier import RiskFrontier, risk_frontier
 from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
 from sojourn.exact.tradeoffs import Frontier, frontier
@@ -34,6 +36,7 @@ __all__ = [
     "NotSolvedError",
     "PolicyValue",
     "RatioSolution",
+    "RiskFrontier",
     "SelfConfirming",
     "Sensitivity",
     "Solution",
@@ -42,6 +45,9 @@ __all__ = [
     "at_least",
     "at_most",
     "bins",
+    "certain_rate",
+    "crra",
+    "cvar",
     "evaluate",
     "frontier",
     "learned_values",
@@ -50,6 +56,7 @@ __all__ = [
     "policy_iteration",
     "read_events",
     "read_log",
+    "risk_frontier",
     "solve_ratio",
     "value_iteration",
 ]

@@ -17,6 +17,7 @@ from sojourn.models.problems.estimators import early_pay, jobs, long_return, lon
 from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
 from sojourn.models.problems.queues import access_control, admission_control
+from sojourn.models.problems.risk import red_pill_blue_pill, three_rides
 from sojourn.models.problems.rooms import four_rooms
 
 __all__ = [
@@ -37,9 +38,11 @@ __all__ = [
     "long_shot",
     "rare_delay",
     "ratio_vs_step_rate",
+    "red_pill_blue_pill",
     "replacement",
     "river_swim",
     "schwartz",
+    "three_rides",
     "tijms_maintenance",
     "two_choice",
     "two_states_uneven",

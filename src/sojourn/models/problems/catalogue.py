@@ -32,6 +32,8 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "bonus": "sojourn.models.problems.authors:bonus",
         "schwartz": "sojourn.models.problems.authors:schwartz",
         "whack-a-mole": "sojourn.models.problems.authors:whack_a_mole",
+        "three-rides": "sojourn.models.problems.risk:three_rides",
+        "red-pill-blue-pill": "sojourn.models.problems.risk:red_pill_blue_pill",
     }
 )
 
