@@ -644,10 +644,19 @@ def test_the_command_says_it_all_and_the_page_shows_it(tmp_path: Path) -> None:
     assert {one["state"]: one["action"] for one in told["advice"]} == better.policy
     assert told["evaluation"]["rate"] == log.evaluate(policy).gain
     assert told["weighted"] is not None
+    assert told["markov"] == {"memory": log.markov().memory, "drift": log.markov().drift}
     page = write_report([tmp_path / "out"], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "From log.csv to a decision" in page
     assert "stationary" in page
+    assert "othing speaks against states that are Markov" in page
     words = "\n".join(lines(answered("log.csv", log)))
+    assert log.markov().verdict in words
+    drifting = sj.read_log(
+        {"state": [0] * 400, "action": [0] * 400, "reward": [0] * 200 + [1] * 200, "duration": [1] * 400}
+    )
+    assert "the log is not stationary: the reward depends on the time" in "\n".join(
+        lines(answered("x", drifting))
+    )
     assert better.sentence in words
     assert log.behaviour.sentence in words
     assert "wear 3" in words

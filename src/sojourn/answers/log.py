@@ -16,6 +16,7 @@ from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
 from sojourn.exact.logs.events import ENDS, read_events
 from sojourn.exact.logs.log_reader import read_log
+from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
 from sojourn.report.charts import Axis, Whisker, Whiskers
@@ -75,6 +76,7 @@ class Logged:
     weighted: RateBounds | None = None
     version: str = ""
     per: str = "unit time"
+    markov: MarkovCheck | None = None  # of memory and drift; None if the rows are not known
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -210,6 +212,7 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         weighted=None if asked is None or asked.weighted is None else RateBounds(*asked.weighted[:3]),
         version=__version__,
         per=log.per,
+        markov=None if log.is_of_sums else log.markov(),
     )
 
 
@@ -253,14 +256,14 @@ def lines(found: Logged) -> list[str]:
 
 
 def _sentences(found: Logged) -> list[str]:
-    """Return what was found about the behaviour, the improvement and the given policy, if there is one."""
+    """Return what was found about the behaviour, the improvement, the given policy and the assumptions."""
     told = list(found.sentences)
     if found.weighted is not None:
         told.append(
             f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
-    return told
+    return told if found.markov is None else [*told, found.markov.verdict]
 
 
 def _caution(found: Logged) -> list[str]:

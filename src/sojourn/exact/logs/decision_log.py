@@ -256,6 +256,11 @@ class Log:
         )
         return self
 
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether the log came as sums (`from_sums`), so that its rows are not known."""
+        return self._rows is None
+
     @functools.cached_property
     def fit(self) -> Fit:
         """The counts and means of every pair of a state and an action."""
