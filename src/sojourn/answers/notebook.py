@@ -22,15 +22,11 @@ _POINTS = 500
 def drawn(worth: PolicyValue) -> policy_map.Drawn:
     """Return a policy as it is drawn."""
     model, parts = worth.model, split(worth.model)
-    places = None if parts is None else [tuple(map(_part, place)) for place in parts[1]]
+    places = None if parts is None else [tuple(map(policy_map.as_part, place)) for place in parts[1]]
     actions = list(map(str, actions_taken(model, worth.pair_shares)))
     shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
     order = list(map(str, model.action_labels))
     return policy_map.Drawn("", places, () if parts is None else parts[0], actions, order, shares)
-
-
-def _part(part: Any) -> float | str:
-    return part if isinstance(part, int | float) and not isinstance(part, bool) else str(part)
 
 
 def plot(worth: PolicyValue, ax: Any = None) -> Any:
