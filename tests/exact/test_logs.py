@@ -15,7 +15,7 @@ import log_cells
 import sojourn as sj
 from log_samples import as_log, behaviours, drawn, log_of, machine, models, tried, true_gain
 from small_envs import sentence
-from sojourn.answers.log import answered, lines
+from sojourn.answers.log import answered, carrying, lines, picture
 from sojourn.answers.page import write_report
 from sojourn.answers.solution import lines as solution_lines
 from sojourn.answers.solution import solve_named
@@ -23,6 +23,8 @@ from sojourn.exact.logs import fit as fits
 from sojourn.exact.logs.fit import LogRows, ahead, fitted, padded, spread, worth
 from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit, standard_error
 from sojourn.exact.logs.log_reader import read_earnings
+from sojourn.report.blocks import Charts
+from sojourn.report.charts import Heatmap, Regions
 from sojourn.rules.intervals import share_interval
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -644,16 +646,81 @@ def test_the_command_says_it_all_and_the_page_shows_it(tmp_path: Path) -> None:
     assert {one["state"]: one["action"] for one in told["advice"]} == better.policy
     assert told["evaluation"]["rate"] == log.evaluate(policy).gain
     assert told["weighted"] is not None
+    assert told["markov"] == {"memory": log.markov().memory, "drift": log.markov().drift}
     page = write_report([tmp_path / "out"], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "From log.csv to a decision" in page
     assert "stationary" in page
+    assert "othing speaks against states that are Markov" in page
     words = "\n".join(lines(answered("log.csv", log)))
+    assert log.markov().verdict in words
+    drifting = sj.read_log(
+        {"state": [0] * 400, "action": [0] * 400, "reward": [0] * 200 + [1] * 200, "duration": [1] * 400}
+    )
+    assert "the log is not stationary: the reward depends on the time" in "\n".join(
+        lines(answered("x", drifting))
+    )
     assert better.sentence in words
     assert log.behaviour.sentence in words
     assert "wear 3" in words
     wrong = ran("--state", "stat")
     assert wrong.returncode == 1
     assert wrong.stderr == "sojourn: the log has no column 'stat' for the state; did you mean 'state'?\n"
+
+
+def test_what_states_add_is_the_whole_difference() -> None:
+    """The parts of the gain sum to the difference of the two gains of the log's model; states that keep on add nothing."""
+    model = machine()
+    log = as_log(log_of(model, behaviours(model)["even"], 3000, 12), model)
+    better = log.improve()
+    assert not better.kept
+    whole = log.evaluate(better.policy).gain - log.evaluate({}).gain
+    assert sum(better.adds.values()) == pytest.approx(whole, rel=1e-6)
+    small = sj.read_log(SMALL).improve()
+    assert small.kept
+    assert set(small.adds.values()) == {0.0}
+
+
+def test_the_picture_shows_what_was_done_and_what_would_be(tmp_path: Path) -> None:
+    """Counts state by state with the advice marked; of many pairs, maps whose actions share their colours, and the rows."""
+    rng = np.random.default_rng(0)
+    x, y, done = (rng.integers(0, many, 4000) for many in (8, 8, 2))
+    table = {"x": x, "y": y, "action": np.array(["run", "mend"])[done], "reward": done * (x - 3.2), "duration": np.ones(4000)}  # fmt: skip
+    log = sj.read_log(table | {"next_state": np.roll(x, -1)}, state="x")
+    found = answered("few", log)
+    chart = picture(found)
+    assert isinstance(chart, Heatmap)
+    for row, one in enumerate(reversed(found.advice)):
+        shown = dict(zip(chart.x.values, chart.labels[row], strict=True))
+        for action, label in shown.items():
+            times = int(((x == int(one.state)) & (table["action"] == action)).sum())
+            assert label.removesuffix(" \N{CHECK MARK}") == str(times)
+        assert [action for action, label in shown.items() if "\N{CHECK MARK}" in label] == [
+            "mend" if int(one.state) > 3 else "run"
+        ]
+    most = carrying(found)
+    assert [one.state for one in most] == ["7", "0", "6"]
+    found.write(tmp_path / "few")
+    page = write_report([tmp_path / "few"], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (
+        page.index("What was done, and what would be done")
+        < page.index("Assumed: ")
+        < page.index("rows that carry most of the gain")
+    )
+    pairs = answered("pairs", sj.read_log(table, state=["x", "y"]), parts=("x", "y"))
+    maps = picture(pairs)
+    assert isinstance(maps, Charts)
+    before, after, rows = maps.items
+    assert isinstance(before, Regions)
+    assert isinstance(after, Regions)
+    assert isinstance(rows, Heatmap)
+    assert (before.x.label, before.y.label) == ("x", "y")
+    assert dict(zip(before.names, before.colours, strict=True)) == dict(
+        zip(after.names, after.colours, strict=True)
+    )
+    for one in pairs.advice:
+        across, up = one.place
+        assert after.names[after.values[int(up)][int(across)] or 0] == one.action
+        assert rows.values[int(up)][int(across)] == one.rows
 
 
 def test_an_answer_survives_its_file(tmp_path: Path) -> None:

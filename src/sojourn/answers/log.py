@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sojourn import __version__
+from sojourn.answers import policy_map
 from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest, shown
@@ -16,13 +17,16 @@ from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
 from sojourn.exact.logs.events import ENDS, read_events
 from sojourn.exact.logs.log_reader import read_log
+from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
-from sojourn.report.charts import Axis, Whisker, Whiskers
-from sojourn.report.looks import BLUE, GREEN, GREY, ORANGE, Look
+from sojourn.report.charts import Axis, Chart, Colours, Heatmap, Labels, Regions, Whisker, Whiskers
+from sojourn.report.looks import AREAS, BLUE, GREEN, GREY, ORANGE, Look
 from sojourn.report.words import counted, number
 
 FILE = "log.json"
+_CARRIERS = 3  # rows of advice that come first
+_DRAWN = 30  # states whose actions are drawn one by one
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class Advice:
     commonest: str
     commonest_count: int
     visits: float  # the share of the policy's steps that are in this state
+    adds: float | None = None  # what the advice adds to the gain in this state
+    done: dict[str, int] = field(default_factory=dict)  # how often each action was taken
+    place: tuple[float | str, ...] = ()  # the parts of the state
 
     @property
     def is_new(self) -> bool:
@@ -75,6 +82,8 @@ class Logged:
     weighted: RateBounds | None = None
     version: str = ""
     per: str = "unit time"
+    markov: MarkovCheck | None = None  # of memory and drift; None if the rows are not known
+    parts: tuple[str, ...] = ()  # what the parts of a state are called
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -92,13 +101,13 @@ def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: 
     if alone:
         raise ValueError(f"the {alone[0]} belongs to a log of events; name its column of times, too")
     log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
+    parts = tuple(name.partition(":")[0].strip() for name in columns["state"].split(","))
     if policy is None:
-        return answered(file.name, log, level)
+        return answered(file.name, log, level, parts=parts)
     if not policy.is_file():
         raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
-    return answered(
-        file.name, log, level, {state: str(action) for state, action in load_json(policy).items()}
-    )
+    asked = {state: str(action) for state, action in load_json(policy).items()}
+    return answered(file.name, log, level, asked, parts)
 
 
 def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
@@ -160,8 +169,16 @@ def _several(column: str) -> str | list[str]:
     return names if len(names) > 1 else column
 
 
-def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | None = None) -> Logged:
+def answered(
+    name: str,
+    log: Log,
+    level: float = 0.95,
+    policy: dict[str, str] | None = None,
+    parts: tuple[str, ...] = ("state",),
+) -> Logged:
     """Return all that a log says, also about a policy if one is given, by the names of states and actions.
+
+    `parts` are what the parts of a state are called.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -188,6 +205,9 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
                 commonest=actions[commonest],
                 commonest_count=counts[state][commonest],
                 visits=better.visits[state],
+                adds=better.adds[state],
+                done={actions[each]: count for each, count in counts[state].items()},
+                place=tuple(map(policy_map.as_part, state if isinstance(state, tuple) else (state,))),
             )
         )
     return Logged(
@@ -210,6 +230,8 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         weighted=None if asked is None or asked.weighted is None else RateBounds(*asked.weighted[:3]),
         version=__version__,
         per=log.per,
+        markov=None if log.is_of_sums else log.markov(),
+        parts=parts,
     )
 
 
@@ -248,19 +270,40 @@ def lines(found: Logged) -> list[str]:
     what = f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}"
     left_out = [f"left out: {sentence}" for sentence in found.refused]
     notes = [f"note: {sentence}" for sentence in found.findings]
-    words = blocks.Points([what, *left_out, *notes, *_sentences(found)])
-    return terminal.lines([words, _table(found, blocks.Budget()), *map(blocks.Prose, _caution(found))])
+    words = blocks.Points([what, *left_out, *notes, *_sentences(found), *_carried(found)])
+    return terminal.lines(
+        [
+            words,
+            _table(found, found.advice[: blocks.Budget().rows], f"What to do: {found.name}"),
+            *map(blocks.Prose, _caution(found)),
+        ]
+    )
 
 
 def _sentences(found: Logged) -> list[str]:
-    """Return what was found about the behaviour, the improvement and the given policy, if there is one."""
+    """Return what was found about the behaviour, the improvement, the given policy and the assumptions."""
     told = list(found.sentences)
     if found.weighted is not None:
         told.append(
             f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
-    return told
+    return told if found.markov is None else [*told, found.markov.verdict]
+
+
+def carrying(found: Logged) -> list[Advice]:
+    """Return the three rows of advice that carry most of the gain, without those that carry less than 1 %."""
+    least = 0.01 * sum(one.adds or 0.0 for one in found.advice)
+    ranked = sorted(found.advice, key=lambda one: -(one.adds or 0.0))[:_CARRIERS]
+    return [one for one in ranked if (one.adds or 0.0) > max(least, 0.0)]
+
+
+def _carried(found: Logged) -> list[str]:
+    whole = sum(one.adds or 0.0 for one in found.advice)
+    most = [
+        f"{one.action} in {one.state} ({100.0 * (one.adds or 0.0) / whole:.0f} %)" for one in carrying(found)
+    ]
+    return [f"most of the gain comes from {', '.join(most)}"] if most and not found.kept else []
 
 
 def _caution(found: Logged) -> list[str]:
@@ -299,15 +342,81 @@ def rates(found: Logged) -> Whiskers:
     )
 
 
+def picture(found: Logged) -> Chart | blocks.Charts:
+    """Return what was done and what would be done by state, with counts: state by state, or as maps if there are many pairs."""
+    if len(found.advice) > _DRAWN:
+        order = list(dict.fromkeys(action for one in found.advice for action in one.done))
+        drawn = [_map(found, "What was done most often", [one.commonest for one in found.advice], order)]
+        if not found.kept:
+            drawn.append(_map(found, "What would be done", [one.action for one in found.advice], order))
+        known = [one for each in drawn for one in each]
+        if len(known) == len(drawn):  # no third part, which would need many maps
+            return blocks.Charts([*known, _row_counts(found, known[0])])
+    return _by_state(found)
+
+
+def _by_state(found: Logged) -> Heatmap:
+    """Return how often each action was taken in each state, with the advice marked; of many states, those with the most rows."""
+    most = sorted(range(len(found.advice)), key=lambda at: -found.advice[at].rows)[:_DRAWN]
+    drawn = [found.advice[at] for at in sorted(most, reverse=True)]  # the first row is at the bottom
+    actions = list(dict.fromkeys(action for one in found.advice for action in (*one.done, one.action)))
+
+    def label(one: Advice, action: str) -> str:
+        advised = action == one.action and not found.kept
+        count = f"{one.done[action]:,}" if action in one.done else "never" if advised else ""
+        return f"{count} \N{CHECK MARK}" if advised else count
+
+    left = len(found.advice) - len(drawn)
+    note = "Each number is how often the action was taken in the state." + (
+        "" if found.kept else " A check mark is on what would be done."
+    )
+    note += f" Not shown: {counted(left, 'state')} with fewer rows." if left else ""
+    return Heatmap(
+        f"What was done{'' if found.kept else ', and what would be done'}: {found.name}",
+        Labels("action", actions),
+        Labels(", ".join(found.parts) or "state", [one.state for one in drawn], short="state"),
+        Colours("share of the state's rows", 0.0, 1.0),
+        [[one.done.get(action, 0) / max(one.rows, 1) for action in actions] for one in drawn],
+        labels=[[label(one, action) for action in actions] for one in drawn],
+        note=note,
+    )
+
+
+def _map(found: Logged, title: str, actions: list[str], order: list[str]) -> list[Regions]:
+    """Return the map of a policy if states are pairs; an action has the same colour in all maps."""
+    places = [one.place for one in found.advice]
+    parts = found.parts if len(found.parts) == len(places[0]) else [f"part {at + 1}" for at in range(3)]
+    drawn = policy_map.maps(policy_map.Drawn("", places, parts, actions, order, None))
+    colours = dict(zip(order, AREAS, strict=False)) if len(order) <= len(AREAS) else {}
+    return [
+        one._replace(
+            title=f"{title}: {found.name}",
+            colours=[colours.get(name, colour) for name, colour in zip(one.names, one.colours, strict=True)],
+        )
+        for one in drawn
+    ]
+
+
+def _row_counts(found: Logged, like: Regions) -> Heatmap:
+    """Return the number of rows of each state, as a map like that of a policy."""
+    rows = {one.place: one.rows for one in found.advice}
+    values = [[rows.get((x, y)) for x in like.x.values] for y in like.y.values]
+    scale = Colours("rows", 0.0, float(max(rows.values())))
+    return Heatmap(f"Rows of the log: {found.name}", like.x, like.y, scale, values)
+
+
 # --- Section of the page -----------------------------------------------------------------
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `log.json` in a folder holds."""
     found = read_record(Logged, given)
-    parts: list[blocks.Block] = [
-        blocks.Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in _sentences(found)
-    ]
+    most = [] if found.kept else carrying(found)
+    parts: list[blocks.Block] = [blocks.Note(f"Assumed: {ASSUMED.removeprefix('if ')}.")]
+    if most:
+        words = "The row that carries" if len(most) == 1 else f"The {len(most)} rows that carry"
+        parts.append(_table(found, most, f"{words} most of the gain: {found.name}"))
+    parts += [blocks.Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in _sentences(found)]
     parts += [blocks.Note(f"Left out: {sentence}.") for sentence in found.refused]
     parts += [blocks.Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
     parts += map(blocks.Note, _caution(found))
@@ -318,16 +427,17 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
         f"{number(found.behaviour.rate, 6)}, and at least {number(found.low, 6)} with a probability of "
         f"{100.0 * found.level:g} %."
     )
+    whole = _table(found, found.advice[: budget.rows], f"What to do: {found.name}")
     return blocks.Section(
         "log of decisions",
         f"From {found.name} to a decision",
         lead,
-        rates(found),
-        [*parts, _table(found, budget), _facts(folder, found)],
+        picture(found),
+        [*parts, rates(found), whole, _facts(folder, found)],
     )
 
 
-def _table(found: Logged, budget: blocks.Budget) -> blocks.DataTable:
+def _table(found: Logged, advice: Sequence[Advice], caption: str) -> blocks.DataTable:
     rows = [
         (
             one.state,
@@ -337,8 +447,9 @@ def _table(found: Logged, budget: blocks.Budget) -> blocks.DataTable:
             one.count,
             one.rows,
             one.visits,
+            one.adds,
         )
-        for one in found.advice[: budget.rows]
+        for one in advice
     ]
     columns = [
         *blocks.texts("state", "usual action"),
@@ -347,12 +458,13 @@ def _table(found: Logged, budget: blocks.Budget) -> blocks.DataTable:
         blocks.Column("seen"),
         blocks.Column("rows of the state", short="of rows"),
         blocks.Column("visits if followed", digits=0, unit="%", short=None),
+        blocks.Column("adds to the gain", short=None),
     ]
     left = len(found.advice) - len(rows)
     note = "" if found.kept else "* is not the usual action; seen: how often the log has it in that state."
     if left:
         note += f" Not shown: {counted(left, 'further state')}; `{FILE}` has all states."
-    return blocks.DataTable(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
+    return blocks.DataTable(caption, columns, rows, note, searched=len(rows) > 20)
 
 
 def _facts(folder: Path, found: Logged) -> blocks.Facts:

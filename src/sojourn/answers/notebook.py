@@ -36,12 +36,8 @@ def drawn_total(found: Solution) -> policy_map.Drawn:
 
 def _drawn(model: SMDP, actions: list[str], shares: list[float] | None) -> policy_map.Drawn:
     parts, order = split(model), list(map(str, model.action_labels))
-    places = None if parts is None else [tuple(map(_part, place)) for place in parts[1]]
+    places = None if parts is None else [tuple(map(policy_map.as_part, place)) for place in parts[1]]
     return policy_map.Drawn("", places, () if parts is None else parts[0], actions, order, shares)
-
-
-def _part(part: Any) -> float | str:
-    return part if isinstance(part, int | float) and not isinstance(part, bool) else str(part)
 
 
 def plot(worth: PolicyValue, ax: Any = None) -> Any:

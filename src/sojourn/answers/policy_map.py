@@ -34,6 +34,17 @@ class Drawn(NamedTuple):
     shares: Sequence[float] | None
 
 
+def as_part(value: object) -> Part:
+    """Return a part of a state as it is drawn and written to files: a finite number, or a text.
+
+    >>> as_part(2), as_part("up"), as_part(True), as_part(math.inf)
+    (2, 'up', 'True', 'inf')
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    return str(value)
+
+
 def maps(drawn: Drawn) -> list[Regions]:
     """Return the maps of a policy; none if its states are not pairs of numbers, nor such pairs with a third part.
 

@@ -237,20 +237,14 @@ def _further(found: Solution) -> dict[str, Any]:
         if known.second is None
         else tuple(None if a < 0 else a for a in known.second.tolist()),
         "parts": None if parts is None else parts[0],
-        "places": None if parts is None else tuple(tuple(map(_part, place)) for place in parts[1]),
+        "places": None
+        if parts is None
+        else tuple(tuple(map(policy_map.as_part, place)) for place in parts[1]),
     }
 
 
 def _finite(values: Floats) -> tuple[float | None, ...]:
     return tuple(one if math.isfinite(one) else None for one in values.tolist())
-
-
-def _part(part: Any) -> float | str:
-    return (
-        part
-        if isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
-        else str(part)
-    )
 
 
 def _closest(found: Solution, known: ByState) -> Closest | None:

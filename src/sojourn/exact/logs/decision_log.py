@@ -22,6 +22,7 @@ from sojourn.exact.logs.fit import (
     LogRows,
     Weighted,
     Worth,
+    advantage,
     fitted,
     fitted_sums,
     padded,
@@ -128,7 +129,8 @@ class Improvement(NamedTuple):
     `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
     `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
     more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
-    of its steps that the policy would spend there. If nothing is clearly better, `kept` is true, and the advice is to go on
+    of its steps that the policy would spend there. `adds` is what following the policy in each state, rather than the
+    behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. If nothing is clearly better, `kept` is true, and the advice is to go on
     as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
     commonest action of each state.
 
@@ -150,6 +152,7 @@ class Improvement(NamedTuple):
     kept: bool
     counts: dict[Label, int]
     visits: dict[Label, float]
+    adds: dict[Label, float]
 
     @property
     def sentence(self) -> str:
@@ -255,6 +258,11 @@ class Log:
             "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
         )
         return self
+
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether the log came as sums (`from_sums`), so that its rows are not known."""
+        return self._rows is None
 
     @functools.cached_property
     def fit(self) -> Fit:
@@ -375,6 +383,7 @@ class Log:
         found, gain, low, beats = choice or kept
         best = first_best(fit.offsets, found.share)
         visits = np.maximum(found.visits, 0.0)
+        adds = 0.0 * visits if choice is None else found.visits * advantage(fit, kept.found)[best]
         return Improvement(
             policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
             gain=gain,
@@ -385,6 +394,7 @@ class Log:
             kept=choice is None,
             counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
+            adds=self._by_state(adds.tolist()),
         )
 
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:
