@@ -236,6 +236,8 @@ def assert_alike(expected: Json, found: Json, place: str) -> None:
                 assert_alike(expected[key], found[key], f"{place}: {key}")
     elif isinstance(expected, list):
         assert len(expected) == len(found), place
+        if expected and all(isinstance(each, dict) and "label" in each for each in (*expected, *found)):
+            expected, found = (sorted(all_, key=lambda each: each["label"]) for all_ in (expected, found))
         for number, (one, other) in enumerate(zip(expected, found, strict=True)):
             assert_alike(one, other, f"{place}[{number}]")
     elif isinstance(expected, float):

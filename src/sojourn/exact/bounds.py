@@ -201,9 +201,8 @@ class Solution:
         """
         if self.values is None:
             return self.worth.table()
-        from sojourn.exact.policy_table import table_of_total  # noqa: PLC0415 - it imports this module in turn
-
-        return table_of_total(self.model, self.first_policy, self.values, self.lower, self.upper)
+        table = users_constructor("sojourn.exact.policy_table:table_of_total")
+        return table(self.model, self.first_policy, self.values, self.lower, self.upper)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib.

@@ -44,7 +44,7 @@ def join(model: Arrays, group: Ints) -> int:
         if group[state] >= 0:
             continue
         first, last = model.pair_offsets[state], model.pair_offsets[state + 1]
-        partner, likeliest = -1, 0.0
+        partner, likeliest = np.int64(-1), 0.0
         for row in range(model.row_offsets[first], model.row_offsets[last]):
             other = np.int64(model.successor[row])
             if other != state and group[other] < 0 and model.probability[row] > likeliest:
