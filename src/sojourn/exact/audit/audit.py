@@ -101,7 +101,7 @@ class Audit:
 
     >>> from sojourn.models.problems import jobs
     >>> found = audit(jobs())  # here the harmonic mean is right, and the arithmetic one is not
-    >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
+    >>> [limit.estimator for limit in found if limit.error is not None and abs(limit.error) > 1e-9]
     ['MeanOfRates', 'Fixed']
 
     With the rate fixed at 0, a learner that has begun with the worse machine stays there:
