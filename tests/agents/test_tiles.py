@@ -109,7 +109,8 @@ def test_an_agent_learns_as_it_is_written(method: str) -> None:
     world, bounds = sj.worlds.continuous.Offers(), ([-2.0, -2.0], [2.0, 2.0])
     make = sj.tile_q if method == "q" else sj.agents.tile_sarsa
     agent = make(2, 2, bounds=bounds, step_size=0.2, rate_step_size=0.05, exploration=0.3)
-    oracle, paid, spent, level, mean = Naive(*bounds, 8, 8), 0.0, 0.0, 0.0, 0.0
+    oracle, paid, spent, level = Naive(*bounds, 8, 8), 0.0, 0.0, 0.0
+    guess = unit = latest = 0.0  # means of what came before the step, and the duration of the step before
     world_rng, agent_rng = streams(3, 2)
     world, state = start(world, world_rng)
     for n in range(1, 301):
@@ -118,8 +119,10 @@ def test_an_agent_learns_as_it_is_written(method: str) -> None:
         values = [oracle.read(state, each) for each in range(2)]
         greedy = not explored or values[action] == max(values)
         world, after, reward, duration = step(world, state, action, world_rng)
-        mean += max(0.001, 1.0 / n) * (duration - mean)
-        rate = (paid / spent if spent else 0.0) + 0.1 * level / mean
+        if n > 1:
+            guess += (paid / spent - guess) / (n - 1)
+            unit += (latest - unit) / (n - 1)
+        rate, latest = guess + (0.1 * level / unit if n > 1 else 0.0), duration
         ahead = [oracle.read(after, each) for each in range(2)]
         worth = max(ahead) if method == "q" else 0.7 * max(ahead) + 0.3 * sum(ahead) / 2.0
         oracle.move(state, action, 0.2 * (reward - rate * duration + worth - values[action]))
@@ -130,7 +133,7 @@ def test_an_agent_learns_as_it_is_written(method: str) -> None:
         state = after
         assert agent.accepted == (greedy or method == "sarsa")
         assert read(agent.values, state, 1) == pytest.approx(oracle.read(state, 1), abs=1e-9)
-    assert sj.value(agent.rate) == pytest.approx(paid / spent + 0.1 * level / mean, rel=1e-9)
+    assert sj.value(agent.rate) == pytest.approx(guess + 0.1 * level / unit, rel=1e-9)
 
 
 def test_only_actions_that_there_are_are_taken() -> None:

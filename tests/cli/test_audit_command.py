@@ -162,7 +162,17 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
     others = {"version", "options", "bias", "findings", "gains", "ratio", "maximise", "per", "rates"}
-    others |= {"by_state", "constant", "mean_step", "parts", "places", "second"}
+    others |= {
+        "by_state",
+        "constant",
+        "mean_step",
+        "parts",
+        "places",
+        "second",
+        "limits",
+        "prices",
+        "probabilities",
+    }
     assert set(written) - set(printed) == others
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])

@@ -42,7 +42,7 @@ def test_the_answers_behind_the_doors_are_right() -> None:
     # Priority to the first kind, which may interrupt: 2 x 1 > 1 x .8. Of each kind, arrivals times the mean time there.
     busy, rest = 0.4 / 1.0, 1.0 - 0.4 / 1.0 - 0.3 / 0.8
     first, second = busy / (1 - busy), 0.3 * (1.25 / (1 - busy) + (0.4 + 0.3 / 0.8**2) / ((1 - busy) * rest))
-    assert f"# > {-2 * first - second:.3f}: serve the first" in found["a model"]
+    assert f"# > {-2 * first - second:.3f}: first at (3, 1)" in found["a model"]
     assert f"{first:.3f} and {second:.3f} wait" in found["a model"]
     low, high = map(float, re.findall(r"interval ([\d.]+) to ([\d.]+)", found["a simulator"])[0])
     assert low < (5 + 4 + 3 + 2 - 3) / (4 + 2) < high

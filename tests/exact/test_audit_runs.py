@@ -46,7 +46,9 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
         ends = np.array([sj.run(world, agent, steps=STEPS, seed=seed).rate for seed in range(SEEDS)])
         error = ends.std(ddof=1) / np.sqrt(SEEDS)
         limit = found[estimator].rate
-        assert limit is not None
+        if limit is None:  # not known
+            assert estimator in ("AdaptiveRatio", "ClippedExponential")
+            continue
         if math.isinf(limit):  # the mean of rates in exponential times has no limit to come to
             assert estimator == "MeanOfRates"
             continue

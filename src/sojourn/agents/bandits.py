@@ -17,7 +17,6 @@ import numpy as np
 
 from sojourn.agents.constructors import estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
-from sojourn.agents.methods import divisor
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import (
     Table,
@@ -182,9 +181,8 @@ def learn_bandit(
     times = move(agent.times, state, action, duration)
     durations = averaged(agent.durations, duration)
     count = read(visits, state, action)
-    worth = ratio(
-        read(rewards, state, action) / count, divisor(read(times, state, action) / count, durations)
-    )
+    time = max(read(times, state, action) / count, 0.1 * durations.mean)
+    worth = ratio(read(rewards, state, action) / count, time)
     rate, carried = agent.rate, agent.carried
     if accepted:
         rate, carried = carry(rate, carried, reward, duration)
