@@ -31,7 +31,7 @@ Facts: TypeAlias = dict[str, Any]  # what a reader says besides the table
 Reading: TypeAlias = Callable[[Path], tuple[pl.DataFrame, Facts]]
 
 MEMORY = "SOJOURN_READ_MB"  # the variable that sets the memory of a reader, in MB
-_LEAST_MB, _MB_FOR_EACH = 400, 24  # the memory otherwise: so much, plus so many times the size of the file
+_LEAST_MB, _MB_FOR_EACH = 500, 24  # the memory otherwise: so much, plus so many times the size of the file
 _KEPT_FOR_MB = 10  # a larger file gets a reader of its own
 _LEAST_SECONDS = 20.0  # and one more for each MB
 _CODE = (
