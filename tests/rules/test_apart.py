@@ -62,12 +62,12 @@ def file(tmp_path: Path) -> Path:
         (
             dies,
             ValueError,
-            r"cannot be read: the process that read it was ended by SIGABRT, with 400 MB of memory",
+            r"cannot be read: the process that read it was ended by SIGABRT, with 500 MB of memory",
         ),
         (
             swells,
             ValueError,
-            r"was ended by SIGABRT, with 400 MB of memory; .* or set SOJOURN_READ_MB to allow more",
+            r"was ended by SIGABRT, with 500 MB of memory; .* or set SOJOURN_READ_MB to allow more",
         ),
         (refuses, TypeError, "it is of the wrong kind"),
     ],
