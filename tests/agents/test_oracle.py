@@ -435,6 +435,8 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: fl
     """Learn a list of random transitions, a share of them in no time, and compare after each of them."""
     rng = python_random.Random(seed)
     num_states, num_actions = oracle.settings.num_states, oracle.settings.num_actions
+    ours: list[list[float]] = []
+    wanted: list[list[float]] = []
     for reward, usual in transitions(seed, count=400):
         duration = 0.0 if rng.random() < at_once else usual
         state, after = rng.randrange(num_states), rng.randrange(num_states)
@@ -445,12 +447,12 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: fl
         agent = sj.learn(agent, state, action, reward, duration, after, explored=explored)
         oracle.learn(state, action, reward, duration, after, explored)
         assert agent.accepted == oracle.accepted
-        assert_allclose(chance(agent.exploration), oracle.epsilon, rtol=1e-12)
-        # Values and rates are differences of terms of order 10: where they cancel, no relative
-        # error can be promised.
-        assert_allclose(agent.q, list(oracle.q.values()), rtol=1e-12, atol=1e-12)
-        assert_allclose(sj.value(agent.rate), oracle.effective_rate(), rtol=1e-12, atol=1e-12)
         assert list(sj.agents.policy(agent)) == oracle.policy()
+        ours.append([chance(agent.exploration), sj.value(agent.rate), *agent.q.ravel()])
+        wanted.append([oracle.epsilon, oracle.effective_rate(), *(q for row in oracle.q.values() for q in row)])
+    # Values and rates are differences of terms of order 10: where they cancel, no relative error can be promised.
+    assert_allclose(ours, wanted, rtol=1e-12, atol=1e-12)
+    assert_allclose(np.array(ours)[:, 0], np.array(wanted)[:, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("exploration", [CONSTANT, DECAYING], ids=["constant", "decaying"])
