@@ -114,7 +114,7 @@ class _Interpreter:
             raise MisfitError(where, "is too large for a float") from None
 
     def union(self, hint: Any, members: Sequence[Any], data: Any, where: str) -> Any:
-        """Read data that matches one of several hints; the error reported is the one found deepest inside."""
+        """Read data that matches one of several hints; an error inside a part is reported in preference to one about the whole."""
         if data is None and NoneType in members:
             return None
         misfits = []
@@ -180,7 +180,7 @@ class _Interpreter:
         return data
 
     def said(self, hint: Any) -> str:
-        """Return a hint in words; None is mentioned only where it is listed here."""
+        """Return a hint in words; None is mentioned only if it is among `words`."""
         hint = spelled_out(hint)
         origin, inner = get_origin(hint), get_args(hint)
         if hint in self.words:
