@@ -114,7 +114,7 @@ class _Interpreter:
             raise MisfitError(where, "is too large for a float") from None
 
     def union(self, hint: Any, members: Sequence[Any], data: Any, where: str) -> Any:
-        """Read data that matches one of several hints; an error inside a part is reported in preference to one about the whole."""
+        """Read data that matches one of several hints; an error about a part is reported rather than one about the whole."""
         if data is None and NoneType in members:
             return None
         misfits = []

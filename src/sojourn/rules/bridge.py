@@ -91,7 +91,7 @@ def written_out(source: str, names: dict[str, Function], known_as: str = "functi
 
 # --- Shortcuts that use Numba's private interface, each with a fallback ------------------------
 
-PLAIN = "SOJOURN_PLAIN_NUMBA"  # the environment variable that lists the shortcuts to switch off, separated by commas, or "all"
+PLAIN = "SOJOURN_PLAIN_NUMBA"  # lists the shortcuts to switch off, separated by commas, or "all"
 TRICKS = {  # each shortcut, and the module of `jit` that uses Numba's private names for it
     "parts": "link",
     "borrowed": "memory",
@@ -113,7 +113,7 @@ def switched_off() -> list[str]:
 
 @functools.cache
 def is_plain(trick: str) -> bool:
-    """Whether to fall back to Numba's public interface: the shortcut is switched off, or this version of Numba does not support it.
+    """Whether a shortcut is switched off, or not supported by this version of Numba; Numba's public interface then takes its place.
 
     The numbers are the same either way; only compilation and running take longer.
     """

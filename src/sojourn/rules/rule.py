@@ -131,9 +131,9 @@ def rule(
 
     With `fallback` the body does something useful, in compiled code too; otherwise it raises an error.
 
-    `check` gets the arguments of every call from outside and returns them, cleaned; rules that
-    only other rules call need none. A rule that no kernel ever calls has `compiled=False`; it can be registered
-    for a type at any time.
+    `check` receives the arguments of every outside call and returns them converted; rules that only other rules
+    call need none. A rule that kernels never call has `compiled=False`; it can be registered for a type at any
+    time.
     """
     return lambda generic: Rule(generic, check or _as_they_are, compiled, fallback)
 

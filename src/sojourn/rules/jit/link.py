@@ -1,8 +1,8 @@
 """Links into kernels the functions that they call: parts, which never run by themselves.
 
 Numba optimises every function and generates machine code for it, once for each level of calls: for the innermost loop
-of a plan, six times, of which five are thrown away. A part stops before that. It is kept as LLVM bitcode, which is
-linked and inlined, and the kernel is optimised once, as a whole.
+of a plan, six times, of which five are thrown away. A part stops before that. It is kept as LLVM IR, which is linked
+and inlined, and the kernel is optimised once, as a whole.
 
 This module imports Numba, so it is imported only when the first kernel is compiled.
 """

@@ -86,7 +86,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 
 @extending.intrinsic
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
-    """Return numbers or streams as a block; its address is an offset from the first row, so the compiler sees that rows do not overlap."""
+    """Return a row of numbers or streams as a block; its address is an offset from the first row, so rows are known not to overlap."""
     kind = Block(array.dtype, array.ndim, 0)
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
