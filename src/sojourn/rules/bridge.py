@@ -113,7 +113,7 @@ def switched_off() -> list[str]:
 
 @functools.cache
 def is_plain(trick: str) -> bool:
-    """Whether a shortcut is switched off, or not supported by this version of Numba; Numba's public interface then takes its place.
+    """Whether a shortcut is switched off, or unsupported by this version of Numba, so that the public interface replaces it.
 
     The numbers are the same either way; only compilation and running take longer.
     """

@@ -97,7 +97,7 @@ def fields_of(value: Field) -> tuple[Field, ...]:
 
 def _made(cls: type[V], fields: Iterable[Field]) -> V:
     """Construct a value from all its fields, without its checks."""
-    make: Callable[[Iterable[Field]], V] = getattr(cls, "_make")  # noqa: B009 - the type checker does not know that the class has it
+    make: Callable[[Iterable[Field]], V] = getattr(cls, "_make")  # noqa: B009 - type checkers do not know it
     return make(fields)
 
 

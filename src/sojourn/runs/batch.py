@@ -53,7 +53,7 @@ from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 _truth_of, _value = truth_of.bare, value.bare
 
-_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # runs in a batch: a fraction of a second, a few megabytes
+_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # limits of a batch: a fraction of a second, a few megabytes
 LANES_PAY = 100_000_000  # steps after which lanes have saved what they cost to compile
 
 T = TypeVar("T")

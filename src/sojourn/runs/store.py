@@ -343,7 +343,7 @@ class Parts:
         return {index for index, has in kinds.items() if has.issuperset(self._kinds)}
 
     def write(self, index: int, task: str, rows: pl.DataFrame, curves: pl.DataFrame | None) -> None:
-        """Write the results of a task, given by its identity. The rows are written last: once they exist, the part is complete."""
+        """Write the results of a task, given by its identity. The rows come last: once they exist, the part is complete."""
         for kind, table in (("curves", curves), ("rows", rows)):
             if table is not None:
                 buffer = io.BytesIO()

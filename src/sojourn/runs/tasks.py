@@ -32,7 +32,7 @@ from sojourn.runs.spec import Entry, Sweep, canonical_text
 from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
-BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # steps in a task: about a third of a second
+BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # limits of a task: about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all Q tables in a task: 40 megabytes
 
 T = TypeVar("T")
@@ -266,7 +266,7 @@ def _place() -> str:
 
 @functools.lru_cache(maxsize=2)
 def built_world(variant: Variants) -> World:
-    """Return the world of a single variant; the last two are cached, since some take a second to build and are shared by many tasks."""
+    """Return the world of a single variant; the last two are cached, since some take a second to build and many tasks share them."""
     return build_world(variant.kind, variant.options[0])
 
 

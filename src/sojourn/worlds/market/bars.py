@@ -1,7 +1,7 @@
 """Bars: the open and close of an instrument in every interval, read from a file.
 
-A file is CSV (plain or .gz) or Parquet. Whatever is wrong in it is repaired by a documented rule,
-reported or refused (docs/bars.md); nothing happens silently.
+A file is CSV (plain or .gz) or Parquet. Whatever is wrong in it is repaired by a documented rule, reported or refused
+(docs/bars.md); nothing is changed silently.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _DROPPED = {BLANK: "blank line", UNTRADED: "minute without a close"}
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a file that is not as it should be, and what was done about it."""
+    """A problem in a file, and what was done about it."""
 
     what: str  # such as "duplicate timestamp"
     count: int
-    first: str  # where the first of them is
+    first: str  # where the first one is
     remedy: str  # what was done, or what it means
-    dropped: int = 0  # rows of the file that are not bars for this reason
-    filled: int = 0  # bars that are in no row of the file
+    dropped: int = 0  # rows dropped for this reason
+    filled: int = 0  # bars added that are in no row of the file
 
 
 @told
@@ -78,13 +78,13 @@ class Bars:
     """
 
     name: str  # of the file, or "synthetic" and the like
-    sha256: str  # of the file's bytes, or of the prices if there is no file
-    timestamp: Ints  # seconds since 1970, UTC, at the beginning of the interval
+    sha256: str  # SHA-256 of the file's bytes, or of the prices if there is no file
+    timestamp: Ints  # seconds since 1970, UTC, at the start of the interval
     open: Floats
     close: Floats
     synthetic: bool = False
     findings: list[Finding] = field(default_factory=list)
-    rows: int | None = None  # of the file, blank lines included; None if there is no file
+    rows: int | None = None  # rows of the file, blank lines included; None if there is no file
 
     def __post_init__(self) -> None:
         """Check the lengths, the order, the prices and the number of bars."""
@@ -122,7 +122,7 @@ class Bars:
 
 
 def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
-    """Return the begin and end of consecutive segments; the last one may be shorter.
+    """Return the start and end of consecutive segments; the last one may be shorter.
 
     >>> segments(10, 4)
     [(0, 4), (4, 8), (8, 10)]
@@ -133,7 +133,7 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
 
 @told
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
-    r"""Read the bars of a file; the page on minute bars has the rules.
+    r"""Read the bars of a file; the documentation's page on minute bars has the rules.
 
     Gaps of at most `fill` bars are filled. Rows that cannot be read or have impossible prices are
     an error; with `repair`, they count as missing minutes.
@@ -157,7 +157,7 @@ def digest(path: str | Path) -> str:
 
 
 def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str]) -> Bars:
-    """Read the bars of a file; `digested` returns its SHA-256, which the caller may know already."""
+    """Read the bars of a file; `digested` returns its SHA-256, which the caller may have cached."""
     fill = whole("fill", fill, least=0)
     table, facts = _read(path)
     report = FileReport(path, facts.word, facts.offset, [])
@@ -207,7 +207,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
 
 
 def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
-    """Read a file in another process, since reading may crash, or say why it cannot be read."""
+    """Read a file in a child process, since reading may crash, or raise an error that says why it cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
     check_readable(path)
@@ -224,7 +224,7 @@ def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
 
 
 def describe(bars: Bars) -> dict[str, Any]:
-    """Return a description of the bars, as numbers and texts for JSON."""
+    """Return a description of the bars as JSON data."""
     return {
         "name": bars.name,
         "sha256": bars.sha256,
@@ -262,7 +262,7 @@ class FileReport:
     def note(
         self, what: str, found: Flags, row: Ints, at: Floats | Ints, remedy: str, drop: bool = False
     ) -> None:
-        """Report the rows that are marked in `found`, if there are any."""
+        """Report the rows marked in `found`, if any."""
         if count := int(np.count_nonzero(found)):
             first = np.argmax(found)
             place = self.place(row[first], at[first])
@@ -389,7 +389,7 @@ def fetch_bars(folder: str | Path, download: Callable[[str], str]) -> list[Path]
         reason = f"{type(error).__name__}: {brief(error)}"
         advice = f"see whether {page} can be reached, or download it there by hand"
         raise OSError(f"{DATASET} could not be fetched from Kaggle ({reason}); {advice}") from error
-    # Copied, not moved: kagglehub would miss files that are moved out of its cache.
+    # Copied, not moved: kagglehub expects its cache to stay intact.
     files = sorted(file for file in source.rglob("*") if file.name.lower().endswith(ENDINGS))
     if not files:
         raise ValueError(f"{source} has no {', '.join(ENDINGS)} file in it; look at {page}")

@@ -86,7 +86,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 
 @extending.intrinsic
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
-    """Return a row of numbers or streams as a block; its address is an offset from the first row, so rows are known not to overlap."""
+    """Return a row of numbers or streams as a block, addressed by its offset from the first row, so that rows cannot overlap."""
     kind = Block(array.dtype, array.ndim, 0)
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
