@@ -347,7 +347,7 @@ class Parts:
         for kind, table in (("curves", curves), ("rows", rows)):
             if table is not None:
                 buffer = io.BytesIO()
-                table.write_parquet(buffer, compression="uncompressed", statistics=False)  # fast rather than small
+                table.write_parquet(buffer, compression="uncompressed", statistics=False)  # fast, not small
                 buffer.seek(0)
                 write_bytes(
                     self._folder / f"{index:08d}.{kind}.{_seal(task, kind, buffer)}.parquet",

@@ -44,7 +44,7 @@ Order: TypeAlias = Literal["given", "reversed"]
 ACTIONS: tuple[Order, Order] = ("given", "reversed")
 _ORDER = inspect.Parameter("actions", inspect.Parameter.KEYWORD_ONLY, default="given", annotation=Order)
 
-_PATIENCE = 20_000  # up to this many rows, Python builds the tables sooner than a compiled kernel would be ready
+_PATIENCE = 20_000  # up to this many rows, Python is faster than waiting for a compiled kernel
 
 
 def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is named for the world that it makes

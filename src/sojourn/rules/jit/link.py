@@ -42,7 +42,7 @@ class _Part(JITCodeLibrary):
         code: Numba = self._final_module
         for function in code.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
-                function.linkage = "linkonce_odr"  # several kernels may define it, as in Numba's own libraries
+                function.linkage = "linkonce_odr"  # several kernels may define it
         lines = [str(self._codegen._create_empty_module(self.name))]
         lines += [
             f"@{variable.name} = common global i8* null"

@@ -83,7 +83,7 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
 ) -> MarketWorld:
     """Return the market on one of the consecutive segments of an instrument's bars."""
     bars = instrument(data, fill, repair)
-    count = -(-len(bars) // whole("segment_length", segment_length))  # without a list of them, which may be long
+    count = -(-len(bars) // whole("segment_length", segment_length))  # no list: it may be long
     if whole("segment", segment, least=0) >= count:
         raise ValueError(f"segment is {shown(segment)}; {bars.name} has the segments 0 to {count - 1}")
     begin = segment * segment_length
