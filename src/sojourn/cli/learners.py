@@ -124,7 +124,7 @@ def train(
 
 
 def _import_all(modules: list[str] | None) -> None:
-    """Import the user's modules, so that a file can hold values of their classes."""
+    """Import the user's modules, so that saved files can contain their classes."""
     from sojourn.data.names import imported
 
     for module in modules or ():
@@ -132,13 +132,13 @@ def _import_all(modules: list[str] | None) -> None:
 
 
 def _told(found: Verdict) -> dict[str, Json]:
-    """Return a verdict as JSON: what was earned, and what else is known."""
+    """Return a verdict as JSON data."""
     rest = {name: one for name, one in found._asdict().items() if name not in ("evaluation", "baseline")}
     return {**found.evaluation._asdict(), "sentence": found.sentence, **rest}
 
 
 def _check_out(out: Path, resume: bool) -> None:
-    """Refuse a file that a learner cannot be saved to, before it has learned anything."""
+    """Refuse a file to which the learner cannot be saved, before training starts."""
     if out.is_dir():
         raise ValueError(f"{out} is a folder; choose a file for the learner")
     if resume and not out.exists():
