@@ -1,4 +1,4 @@
-"""How a solution and the worth of a policy show themselves in a notebook: a few lines, a picture and a table, all in the HTML itself."""
+"""Notebook display of a solution and of a policy's value: a few lines, a picture and a table, as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _POINTS = 500
 
 
 def drawn(worth: PolicyValue) -> policy_map.Drawn:
-    """Return a policy as it is drawn."""
+    """Return a policy in the form for drawing."""
     actions = list(map(str, actions_taken(worth.model, worth.pair_shares)))
     shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
     return _drawn(worth.model, actions, shares)
 
 
 def drawn_total(found: Solution) -> policy_map.Drawn:
-    """Return the policy of a total as it is drawn."""
+    """Return the policy of a total in the form for drawing."""
     labels = found.model.action_labels
     return _drawn(found.model, [str(labels[action]) for action in found.first_policy.tolist()], None)
 
@@ -41,7 +41,7 @@ def _drawn(model: SMDP, actions: list[str], shares: list[float] | None) -> polic
 
 
 def plot(worth: PolicyValue, ax: Any = None) -> Any:
-    """Draw a policy on axes of matplotlib, or on a figure of its own, and return the figure."""
+    """Draw a policy on matplotlib axes, or on a new figure; return the figure."""
     sheet = policy_map.sheet(drawn(worth), _POINTS)
     if sheet is None:
         raise ValueError(
@@ -68,7 +68,7 @@ def _on_axes(sheet: Sheet, ax: Any) -> Any:
 
 
 def solution_html(found: Solution) -> str:
-    """Return a solution as it shows itself in a notebook."""
+    """Return a solution as HTML for a notebook."""
     if found.values is not None:
         first = f"the largest {found.criterion} ({found.solver}, {number(found.seconds, 2)} s)"
         return _html([first], policy_map.sheet(drawn_total(found), _POINTS), found.table())
@@ -85,7 +85,7 @@ def solution_html(found: Solution) -> str:
 
 
 def value_html(worth: PolicyValue) -> str:
-    """Return the worth of a policy as it shows itself in a notebook."""
+    """Return a policy's value as HTML for a notebook."""
     gains = worth.gains
     same = gains.min() == gains.max()
     return _worth_html(
@@ -104,7 +104,7 @@ def _worth_html(first: str, worth: PolicyValue) -> str:
 
 
 def _html(words: list[str], sheet: Sheet | None, table: Any) -> str:
-    """Return lines, a picture and the first rows of the table; the picture is light, on a ground of its own."""
+    """Return lines, a picture and the first rows of the table; the picture keeps a light background."""
     parts = [f"<p>{text(line)}</p>" for line in words]
     if sheet is not None:
         image = base64.b64encode(figures.files_of(sheet, ["png"])["png"]).decode()
