@@ -60,13 +60,11 @@ def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int |
         lengths = zip(array.shape, shape, strict=True)
         if all(found == length if length is not None else found > 0 for found, length in lengths):
             return ""
-        what = f"an array of {array.dtype} of the shape {array.shape}"
-    else:
-        what = (
-            f"an array of {array.dtype} of the shape {array.shape}"
-            if isinstance(array, np.ndarray)
-            else "not an array"
-        )
+    what = (
+        f"an array of {array.dtype} of the shape {array.shape}"
+        if isinstance(array, np.ndarray)
+        else "not an array"
+    )
     wanted = ", ".join("any" if length is None else str(length) for length in shape)
     return (
         f"{name} is {what}; it must be one of {np.dtype(kind)} of the shape "

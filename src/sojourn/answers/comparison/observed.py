@@ -383,7 +383,7 @@ def write(
     with figures.drawing(1, formats) as write_sheets:  # drawn before another process would have started
         write_sheets(sheets, out / "figures")
     write_text(out / "README.md", markdown(section(out, as_json(found), blocks.Budget())))
-    write_json(out / FILE, as_json(found))  # last, since it means that everything is done
+    write_json(out / FILE, as_json(found))  # last, because its presence means that everything is done
 
 
 def measured(cell: Cell) -> ObservedRun:

@@ -12,11 +12,12 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import polars as pl
+
+from sojourn.data.child import Facts
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 # Names of the timestamp column, best first, in lower case and with spaces for underscores.
@@ -40,26 +41,13 @@ _MOST_UNPACKED, _MOST_RATIO = 30_000_000, 30
 _SEPARATORS, _AROUND = ",;\t|", " \t\r\"'"
 
 
-@dataclass(frozen=True)
-class FileFacts:
-    """What is known about a file, apart from its numbers.
-
-    `first` has the first row of each kind except `FINE`, with everything found in it: the number of `fields`; the
-    texts `at_text`, `open_text` and `close_text` where they are not numbers; the unscaled `number` of the timestamp.
-    """
-
-    word: str  # "line" for a CSV file, "row" for others
-    offset: int  # the line or row number of the first row
-    opens: bool  # whether there is a column for the open
-    unended: bool  # whether the last number may have been truncated
-    first: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read a file in this process, which may crash; return its numbers and its `FileFacts`.
+def rows_here(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Read a file in this process, which may crash; return its numbers, and the facts for `bars.FileReport`.
 
     The table has for each row the columns `at` in seconds, `open` and `close`, null where there is no number, the
-    `unit` of the timestamp and the `kind` of row.
+    `unit` of the timestamp and the `kind` of row. `firsts` has the first row of each kind except `FINE`, with
+    everything found in it: the number of `fields`; the texts `at_text`, `open_text` and `close_text` where they are
+    not numbers; the unscaled `number` of the timestamp.
     """
     table, facts = _read_parquet(path) if path.name.lower().endswith(ENDINGS[-1]) else _read_csv(path)
     if table.is_empty():
@@ -69,15 +57,15 @@ def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     table = _judged(_timed(table))
     numbers = table.select("at", "open", "close", pl.col("unit", "kind").cast(pl.Int8))
     kinds = numbers["kind"]
-    first = {
+    firsts = {
         str(kind): table.row(int((kinds == kind).arg_max() or 0), named=True)
         for kind in kinds.unique()
         if kind != FINE
     }
-    return numbers, asdict(replace(facts, first=first))
+    return numbers, {**facts, "firsts": firsts}
 
 
-def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+def _read_csv(path: Path) -> tuple[pl.DataFrame, Facts]:
     with _contents(path) as data:
         above, header = _header(path, data)
         ended = data[-1:] == b"\n"
@@ -109,7 +97,8 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
         pl.when(pl.col(name).is_null()).then(pl.col(f"{name}_text")).alias(f"{name}_text") for name in columns
     )
     unended = not ended and len(names) - 1 in columns.values()
-    return rows.collect(engine="streaming"), FileFacts("line", above + 2, "open" in columns, unended)
+    facts = {"word": "line", "offset": above + 2, "opens": "open" in columns, "unended": unended}
+    return rows.collect(engine="streaming"), facts
 
 
 @contextlib.contextmanager
@@ -162,7 +151,7 @@ def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
     return above, line.decode("utf-8", "replace")
 
 
-def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+def _read_parquet(path: Path) -> tuple[pl.DataFrame, Facts]:
     rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     schema = rows.collect_schema()
     columns = _columns(path, schema.names())
@@ -182,7 +171,7 @@ def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
             raise ValueError(f"{path}: the column {original!r} is of type {dtype}; it must have numbers")
         wanted += [number.alias(name), text.alias(f"{name}_text")]
     table = rows.select(wanted).collect(engine="streaming")
-    return table, FileFacts("row", 1, "open" in columns, unended=False)
+    return table, {"word": "row", "offset": 1, "opens": "open" in columns, "unended": False}
 
 
 def _columns(path: Path, names: list[str]) -> dict[str, int]:

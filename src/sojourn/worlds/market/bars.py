@@ -9,7 +9,7 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -33,7 +33,6 @@ from sojourn.worlds.market.bar_files import (
     UNTIMED,
     UNTRADED,
     WRONG,
-    FileFacts,
     rows_here,
 )
 
@@ -159,15 +158,14 @@ def digest(path: str | Path) -> str:
 def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str]) -> Bars:
     """Read the bars of a file; `digested` returns its SHA-256, which the caller may have cached."""
     fill = whole("fill", fill, least=0)
-    table, facts = _read(path)
-    report = FileReport(path, facts.word, facts.offset, [])
-    if facts.unended:
+    table, report = _read(path)
+    if report.unended:
         remedy = "kept; if the file was cut off, its last number may be too"
         report.findings.append(Finding("last line without an end", 1, report.place(len(table) - 1), remedy))
     at, unit, opening, close, kind = (
         table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
     )
-    judge(report, facts.first, kind, repair)
+    judge(report, kind, repair)
 
     row = np.flatnonzero(kind == FINE)
     if not row.size:
@@ -191,7 +189,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     row, at, opening, close = row[~again], at[~again], opening[~again], close[~again]
 
     lacking = np.isnan(opening)
-    what = "no open" if facts.opens else "no column for the open"
+    what = "no open" if report.opens else "no column for the open"
     report.note(what, lacking, row, at, "opens at the close before it, the first bar at its own")
     opening = np.where(lacking, np.concatenate((close[:1], close[:-1])), opening)
 
@@ -206,7 +204,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     return Bars(path.name, digested(str(path)), at, opening, close, findings=report.findings, rows=len(table))
 
 
-def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+def _read(path: Path) -> tuple[pl.DataFrame, FileReport]:
     """Read a file in a child process, since reading may crash, or raise an error that says why it cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
@@ -220,7 +218,7 @@ def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     if path.name.lower().endswith(ENDINGS[-1]):
         check_parquet(path)
     table, facts = read_apart(rows_here, path)
-    return table, FileFacts(**facts)
+    return table, FileReport(path, **facts)
 
 
 def describe(bars: Bars) -> dict[str, Any]:
@@ -247,12 +245,15 @@ def describe(bars: Bars) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FileReport:
-    """The findings in one file, and how to say where they are."""
+    """The findings in one file, and what is known about it apart from its numbers."""
 
     path: Path
     word: str  # "line" for a CSV file, "row" for others
-    offset: int  # the number of the first row
-    findings: list[Finding]
+    offset: int  # the line or row number of the first row
+    opens: bool  # whether there is a column for the open
+    unended: bool  # whether the last number may have been truncated
+    firsts: dict[str, dict[str, Any]]  # the first row of each kind that is not a bar
+    findings: list[Finding] = field(default_factory=list)
 
     def place(self, row: int, at: float | None = None) -> str:
         """Return the name of a row in messages."""
@@ -269,14 +270,14 @@ class FileReport:
             self.findings.append(Finding(what, count, place, remedy, dropped=count if drop else 0))
 
 
-def judge(report: FileReport, firsts: Mapping[str, dict[str, Any]], kind: Ints, repair: bool) -> None:
+def judge(report: FileReport, kind: Ints, repair: bool) -> None:
     """Report the rows that are not bars, or refuse the file because of them."""
     wrong = []
     for code, what in (_DROPPED | _REFUSED).items():
         found = np.flatnonzero(kind == code)
         if not found.size:
             continue
-        first = firsts[str(code)]
+        first = report.firsts[str(code)]
         place = report.place(found[0], first["at"] if code not in (BLANK, RAGGED) else None)
         if code in _REFUSED:
             place += f": {_fault(first)}"
