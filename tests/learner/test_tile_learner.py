@@ -15,7 +15,7 @@ from networks_worlds import Offers, Wear
 from small_envs import sentence
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.envs.reader import ArrayReader
-from sojourn.learner.by_name import Beginning, Place, begun, standing
+from sojourn.learner.by_name import Place, constructor, status_of
 from sojourn.rules.values import same
 
 
@@ -110,17 +110,15 @@ def test_bounds_are_those_of_the_space() -> None:
     assert ArrayReader(spaces.Dict(a=spaces.Box(0, 9, (1,)), b=box), spaces.Discrete(2)).bounds.high[0] == 9.0
 
 
-def test_tiles_are_named_on_the_command_line(tmp_path: Path) -> None:
+def test_tiles_are_named_on_the_command_line() -> None:
     """By name, with options, and a file says which it was."""
     place = Place("sojourn/Wear-v0", {})
-    learner = begun(tmp_path / "l", place, Beginning("tile-q", {"tilings": 4, "centring": 0.2}))
+    learner = sj.Learner(place.made, constructor("tile-q", {"tilings": 4, "centring": 0.2}))
     assert learner.chosen == "tile-q, as asked for"
     assert (learner.agent.kind, learner.agent.options) == ("tile_q", {"tilings": 4, "centring": 0.2})
-    assert (standing(learner).agent, standing(learner).estimator) == ("tile_q", "Centred")
-    assert standing(learner).states is None
-    assert "did you mean 'tilings'" in sentence(
-        lambda: begun(tmp_path / "l", place, Beginning("tile-q", {"tiling": 3})), ValueError
-    )
+    status = status_of(learner)
+    assert (status.agent, status.estimator, status.states) == ("tile_q", "Centred", None)
+    assert "did you mean 'tilings'" in sentence(lambda: constructor("tile-q", {"tiling": 3}), ValueError)
 
 
 def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:

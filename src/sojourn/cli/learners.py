@@ -84,7 +84,8 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume continues from there.
     """
-    from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into, verdict_on
+    from sojourn.learner.by_name import Place, constructor, train_into, verdict_on
+    from sojourn.learner.learner import Learner
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given; leave one out")
@@ -97,13 +98,15 @@ def train(
         raise ValueError("--agent-option needs --agent; name the agent too, such as --agent smart")
     place = Place(env_name(env_id), options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
-    cut = None if bins is None else plain(bins)
+    cut, found_at = None if bins is None else plain(bins), key_or_number(duration)
     _import_all(module)
-    new = Beginning(agent, options, key_or_number(duration), cut, seed)
-    learner = begun(out, place, None if resume else new)
+    if resume:
+        learner = Learner.load(out, place.made)
+    else:
+        learner = Learner(place.made, constructor(agent, options), duration=found_at, bins=cut, seed=seed)
     if not as_json:
         say(f"agent: {learner.chosen}")
-    stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
+    stands, interrupted = train_into(out, learner, steps=steps, time=time, tensorboard=tensorboard)
     if interrupted and not stands.steps:
         say("sojourn: interrupted before the first step; nothing was saved", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -181,12 +184,13 @@ def evaluate(
     If the time is too short for an interval, it says roughly how much is needed.
     """
     from sojourn.answers.verdict import judged
-    from sojourn.learner.by_name import begun, place_for, verdict_on
+    from sojourn.learner.by_name import place_for, verdict_on
+    from sojourn.learner.learner import Learner
 
     _import_all(module)
     named = None if env is None else env_name(env)
     place = place_for(file, named, options_of(env_option, "--env-option"))
-    found = verdict_on(begun(file, place, None), time, seed)
+    found = verdict_on(Learner.load(file, place.made), time, seed)
     if out is not None:
         judged(file.name, found).write(out)
     if as_json:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.agents.networks.protocol import ObservingAgent
-from sojourn.data.files import Json
 from sojourn.data.hints import Given, fitted
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
@@ -41,27 +40,6 @@ class Place(NamedTuple):
         return make(self.env_id, self.options, self.max_episode_steps)
 
 
-class Beginning(NamedTuple):
-    """The configuration of a new learner: an agent by name, such as harmonic-r, and the settings of `Learner`.
-
-    Without a name, the learner chooses the agent.
-    """
-
-    agent: str | None
-    options: Mapping[str, Given]
-    duration: str | float = "duration"
-    bins: Json = None
-    seed: int = 0
-
-
-class Training(NamedTuple):
-    """How long to train, in steps or in the environment's time, and where to write TensorBoard's files."""
-
-    steps: int | None = None
-    time: float | None = None
-    tensorboard: Path | None = None
-
-
 class Status(NamedTuple):
     """The status of a learner: what it is, what it has seen so far, and its learned rate."""
 
@@ -77,21 +55,13 @@ class Status(NamedTuple):
     earned: float | None
 
 
-def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
-    """Return a new learner, or the one in the file if no configuration is given."""
-    if beginning is None:
-        return Learner.load(file, place.made)
-    return Learner(
-        place.made,
-        None if beginning.agent is None else _named(beginning.agent, beginning.options),
-        duration=beginning.duration,
-        bins=beginning.bins,
-        seed=beginning.seed,
-    )
+def constructor(name: str | None, options: Mapping[str, Given]) -> functools.partial[Any] | None:
+    """Bind an agent's options to its constructor, so that they are not mistaken for those of `Learner`.
 
-
-def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
-    """Bind an agent's options to its constructor, so that they are not mistaken for those of `Learner`."""
+    Without a name, the learner chooses its agent.
+    """
+    if name is None:
+        return None
     kind = name.replace("-", "_")
     made: functools.partial[Any]
     if kind in OBSERVERS:
@@ -104,24 +74,32 @@ def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
     return made
 
 
-def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
-    """Train a learner, and save it in the file.
+def train_into(
+    file: Path,
+    learner: Learner,
+    *,
+    steps: int | None = None,
+    time: float | None = None,
+    tensorboard: Path | None = None,
+) -> tuple[Status, bool]:
+    """Train a learner for some steps, or for a time on the environment's clock, and save it in the file.
 
     Return its status, and whether it was interrupted. Whatever ends the training, what was learned is saved.
     """
-    callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
-    steps = (training.steps or _STEPS) if training.time is None else None
+    callbacks = [] if tensorboard is None else [writer(str(tensorboard))]
+    if time is None:
+        steps = steps or _STEPS
     interrupted = False
     with interruptible():  # until everything is saved, Ctrl-C only asks the training to end
         try:
-            learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
+            learner.train(steps, duration=time, callbacks=callbacks, progress=True)
         except KeyboardInterrupt:
             interrupted = True
         finally:
             with uninterrupted():
                 if learner.totals.steps:
                     learner.save(file)
-    return standing(learner), interrupted
+    return status_of(learner), interrupted
 
 
 def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Verdict:
@@ -161,7 +139,7 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
     return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
 
 
-def standing(learner: Learner) -> Status:
+def status_of(learner: Learner) -> Status:
     """Return the status of a learner."""
     totals = learner.totals
     return Status(
