@@ -45,7 +45,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # checked when a file is read
 
-# Files name the classes in these modules without their module, so the modules must be imported before a file is read.
+# Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, episodes, bandits, h_learning, relative, named, scheduled, centred)
 _RULES = (
     draw, read, td_error, chance, sized, share_of, settled, chosen, plan_episode, update, centred.noted, step,
@@ -53,10 +53,10 @@ _RULES = (
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
-}  # classes that have other names in files
+}  # classes that files call by other names
 _ADDED = {
     "AdaptiveRatio": ("squared_durations", "widest")
-}  # fields that files of 0.2 lack; they take their defaults
+}  # fields that files of 0.2 lack; they start at their defaults
 _CLASSES = {saved: name for name, saved in _SAVED_AS.items()}
 _CONTENTS = "contents.json"
 _PACKAGE = __name__.partition(".")[0]

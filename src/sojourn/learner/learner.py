@@ -107,7 +107,7 @@ class Learner:
             driver = ObservingDriver(observing_agent(given, options, places), places)
         else:
             reader = TableReader(supply.single, duration, action_mask, clock, bins)
-            # Agents of observations are not among these.
+            # Agents that observe are not among these.
             made, sentence = chosen_agent(agent, options, reader.states.num_states, reader.num_actions)  # type: ignore[arg-type]
             table = TableAgent(made, streams(seed, 2)[1])
             hidden = HiddenActions(table.q, reader.mask_name)

@@ -212,12 +212,7 @@ def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float
 
 def tuning(problem: str, settings: Settings) -> Sweep:
     """Return the tuning runs: all combinations of every agent's grid."""
-    agents = compared(settings)
-    entries = [
-        Entry(agents[name].kind, {**agents[name].options, **grid}, name)
-        for name, grid in grids(problem, settings).items()
-    ]
-    return _tuning(problem, settings, entries)
+    return _tuning(problem, settings, _entries(settings, grids(problem, settings)))
 
 
 def more_tuning(problem: str, settings: Settings, points: Mapping[str, list[dict[str, float]]]) -> Sweep:
@@ -255,7 +250,7 @@ def _sweep(problem: str, settings: Settings, part: str, agents: list[Entry], see
     return Sweep([world], agents, list(seeds), max(steps), name=f"{problem}, {part}", time=time)
 
 
-def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> list[Entry]:
+def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float | list[float]]]) -> list[Entry]:
     agents = compared(settings)
     return [
         Entry(agents[name].kind, {**agents[name].options, **options}, name)
