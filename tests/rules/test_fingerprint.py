@@ -58,7 +58,7 @@ class Told(Protocol):
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """A function that returns the fingerprint of a module with edits; `body` is what its rule does."""
+    """A function that returns the fingerprint of an edited module; `body` is the body of its rule."""
 
     def tell(body: str, edit: tuple[str, str] = ("", ""), other: tuple[str, str] = ("", "")) -> str | None:
         modules = {}
@@ -100,7 +100,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
 def test_whatever_changes_a_number_changes_the_fingerprint(
     told: Told, body: str, edit: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    """Code, constants, called functions, modules, arrays, closures, defaults, and types that are only made."""
+    """Code, constants, called functions, modules, arrays, closures, defaults, and types that are only constructed."""
     before, after = told(body), told(body, edit, other)
     assert before is not None
     assert after is not None
@@ -109,7 +109,7 @@ def test_whatever_changes_a_number_changes_the_fingerprint(
 
 
 def test_what_is_in_a_closure_counts(told: Told) -> None:
-    """Two functions of one text with other numbers in their closures are two."""
+    """Functions with the same source but different closures have different fingerprints."""
     told("closed")
     mine = sys.modules["mine"]
     found = {fingerprint([mine.Mine], {mine.Mine: [mine.outer(k)]}) for k in (1.0, 2.0, 2)}
@@ -118,7 +118,7 @@ def test_what_is_in_a_closure_counts(told: Told) -> None:
 
 
 def test_what_changes_no_number_changes_nothing(told: Told) -> None:
-    """A comment, a constant that no rule reads, a function that none calls."""
+    """Comments, constants that no rule reads and functions that none calls do not change the fingerprint."""
     plain = told("return Mine(rate.x)")
     assert plain == told("return Mine(rate.x)  # so be it")
     assert plain == told("return Mine(rate.x)", ("SCALE = 2.0", "SCALE = 7.0"))
@@ -129,12 +129,12 @@ def test_what_changes_no_number_changes_nothing(told: Told) -> None:
     "body", ["return Mine(CHOICES['a'])", "return Mine(other)", "return Mine(sj.Mystery)"]
 )
 def test_what_cannot_be_told_is_not_kept(told: Told, body: str) -> None:
-    """A dictionary has no fingerprint; a module is read by names; what is missing is not guessed."""
+    """A dictionary has no fingerprint; a module is hashed by the names in use; nothing missing is guessed."""
     assert (told(body) is None) == ("CHOICES" in body)
 
 
 def test_a_class_that_others_cannot_find_is_not_kept(told: Told) -> None:
-    """A class inside a function has no name by which another process would find it."""
+    """A class inside a function cannot be imported by another process, so its code is not cached."""
     from typing import NamedTuple
 
     class Inside(NamedTuple):
@@ -169,7 +169,7 @@ print(result.rate, sum(jit.stats.cache_hits.values()))
 
 
 def test_a_users_machine_code_is_kept_until_the_rules_change(tmp_path: Path) -> None:
-    """A program of a user's is compiled once; with one constant edited, it is compiled again and says the new number."""
+    """A user's program is compiled once; after an edit of one constant, it is compiled again and gives the new number."""
     script = tmp_path / "program.py"
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
 
