@@ -110,7 +110,7 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
         ("train", 3),
         ("report", 3),
         *(
-            pytest.param(name, kills + part, marks=pytest.mark.evidence)  # each part draws its own random moments
+            pytest.param(name, kills + part, marks=pytest.mark.evidence)  # each with its own moments
             for name, kills in KILLS.items()
             for part in range(4)  # so that several processes have work
         ),

@@ -61,7 +61,7 @@ def test_rush_hours_have_the_gains_of_the_queue() -> None:
 
 
 def test_paths_are_cut_into_pieces() -> None:
-    """A fading trade pays in each piece what it would at its start; seasons pay what they would at its middle."""
+    """A fading trade pays in each piece what it would at its start; the gain of seasons is the better pay at the middle."""
     trade = sj.worlds.changes.fading_trade(first_pay=3.0, half_life=1000.0)
     for clock in (0.0, 99.0, 100.0, 1550.0, 9e9):
         begun = min(math.floor(clock / 100.0), 40) * 100.0
