@@ -89,7 +89,7 @@ class Lines(NamedTuple):
     spans: Sequence[Span] = ()
     hidden: Sequence[str] = ()
     note: str = ""  # how to read the chart
-    height: int = 380  # the most important chart on the page
+    height: int = 380  # in pixels; the largest on the page
 
 
 class Labels(NamedTuple):
@@ -236,65 +236,53 @@ def chart_json(chart: Chart) -> Entries:
     >>> chart_json(Lines("t", Axis("steps", log=True), Axis("rate"), [line]))["series"]
     [{'name': 'a', 'colour': 0, 'dash': 0, 'marker': 0, 'x': 0, 'y': [0.5, 0.25]}]
     """
-    lists = _Lists()
+    shared = _Shared()
     if not isinstance(chart, Choosable):
-        return lists.added(_plain(chart, lists))
+        return shared.added(_plain(chart, shared))
     base = _frame(chart.first)
     variants: Entries = {}
-    pool = _Pool(lists)
     for chosen, one in chart.charts.items():
         variant = {key: value for key, value in _frame(one).items() if value != base[key]}
         if isinstance(one, Lines):
-            variant["use"] = [pool.place(series) for series in (*one.series, *one.verticals)]
+            variant["use"] = [shared.series(series) for series in (*one.series, *one.verticals)]
         variants["|".join(map(str, chosen))] = variant
     choices: list[Json] = [
         {"label": one.label, "values": list(one.values), "start": one.start, **_given(link=one.link)}
         for one in chart.choices
     ]
-    return lists.added({**base, **_given(pool=pool.all), "choices": choices, "variants": variants})
+    return shared.added({**base, **_given(pool=shared.pool), "choices": choices, "variants": variants})
 
 
-class _Lists:
-    """Lists of x positions, each stored once."""
+class _Shared:
+    """The lists of x positions in a chart, and the series of all its variants, each stored once."""
 
     def __init__(self) -> None:
-        self.all: list[Sequence[float]] = []
+        self.xs: list[list[float]] = []
+        self.pool: list[Json] = []
+        self._places: dict[int, int] = {}  # of series, by id
 
-    def place(self, xs: Sequence[float]) -> int:
-        """Return the index of a list, storing it if it is new."""
-        found = next(
-            (place for place, one in enumerate(self.all) if one is xs or list(one) == list(xs)), None
-        )
-        if found is None:
-            self.all.append(xs)
-            return len(self.all) - 1
-        return found
+    def positions(self, xs: Sequence[float]) -> int:
+        """Return the index of a list of x positions, storing it if it is new."""
+        if (xs := [*xs]) not in self.xs:
+            self.xs.append(xs)
+        return self.xs.index(xs)
+
+    def series(self, series: Series | Vertical) -> int:
+        """Return the index of a series, storing it if it is new."""
+        if id(series) not in self._places:
+            self._places[id(series)] = len(self.pool)
+            self.pool.append(_drawn(series, self))
+        return self._places[id(series)]
 
     def added(self, entries: Entries) -> Entries:
         """Return a chart's JSON with the lists added."""
-        return {**entries, "xs": [list(xs) for xs in self.all]} if self.all else entries
+        return {**entries, "xs": [*self.xs]} if self.xs else entries
 
 
-class _Pool:
-    """The series of all variants of a chart, each stored once."""
-
-    def __init__(self, lists: _Lists) -> None:
-        self.all: list[Json] = []
-        self._lists = lists
-        self._places: dict[int, int] = {}  # by id
-
-    def place(self, series: Series | Vertical) -> int:
-        """Return the index of a series, storing it if it is new."""
-        if id(series) not in self._places:
-            self._places[id(series)] = len(self.all)
-            self.all.append(_drawn(series, self._lists))
-        return self._places[id(series)]
-
-
-def _plain(chart: Plain, lists: _Lists) -> Entries:
+def _plain(chart: Plain, shared: _Shared) -> Entries:
     frame = _frame(chart)
     if isinstance(chart, Lines):
-        frame["series"] = [_drawn(one, lists) for one in (*chart.series, *chart.verticals)]
+        frame["series"] = [_drawn(one, shared) for one in (*chart.series, *chart.verticals)]
     return frame
 
 
@@ -335,11 +323,11 @@ def _frame(chart: Plain) -> Entries:
     return {"type": kind, "title": chart.title, **entries}
 
 
-def _drawn(series: Series | Vertical, lists: _Lists) -> Entries:
+def _drawn(series: Series | Vertical, shared: _Shared) -> Entries:
     entries: Entries = {"name": series.name, **series.look._asdict()}
     if isinstance(series, Vertical):
         return {**entries, "vertical": series.x}
-    entries |= {"x": lists.place(series.x), "y": list(series.y)}
+    entries |= {"x": shared.positions(series.x), "y": list(series.y)}
     if len(series.low):
         entries |= {"low": list(series.low), "high": list(series.high)}
     return entries | _given(
