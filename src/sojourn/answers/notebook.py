@@ -16,6 +16,7 @@ from sojourn.report import figures
 from sojourn.report.charts import Sheet
 from sojourn.report.html import text
 from sojourn.report.words import number
+from sojourn.rules.arrays import Floats
 
 _MOST_ROWS = 10
 _POINTS = 500
@@ -42,25 +43,23 @@ def _drawn(model: SMDP, actions: list[str], shares: list[float] | None) -> polic
 
 def plot(worth: PolicyValue, ax: Any = None) -> Any:
     """Draw a policy on matplotlib axes, or on a new figure; return the figure."""
-    sheet = policy_map.sheet(drawn(worth), _POINTS)
-    if sheet is None:
-        raise ValueError(
-            "the policy has several recurrent classes, and its states are no pairs of numbers, so there is nothing to draw"
-        )
-    return _on_axes(sheet, ax)
+    return _plotted(
+        drawn(worth),
+        ax,
+        "the policy has several recurrent classes, and its states are not pairs of numbers, so there is nothing to draw",
+    )
 
 
 def plot_total(found: Solution, ax: Any = None) -> Any:
     """Do the same for the policy of a total."""
-    sheet = policy_map.sheet(drawn_total(found), _POINTS)
+    otherwise = "the states are not pairs of numbers, so there is no map to draw; table() has the values"
+    return _plotted(drawn_total(found), ax, otherwise)
+
+
+def _plotted(policy: policy_map.Drawn, ax: Any, otherwise: str) -> Any:
+    sheet = policy_map.sheet(policy, _POINTS)
     if sheet is None:
-        raise ValueError(
-            "the states are no pairs of numbers, so there is no map to draw; table() has the values"
-        )
-    return _on_axes(sheet, ax)
-
-
-def _on_axes(sheet: Sheet, ax: Any) -> Any:
+        raise ValueError(otherwise)
     if ax is None:
         return figures.drawn_sheet(sheet)
     figures.draw(sheet.rows[0][0], ax)
@@ -75,23 +74,18 @@ def solution_html(found: Solution) -> str:
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
         ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
-    gains = found.gains
-    gain = (
-        number(float(gains[0]), 8)
-        if gains.min() == gains.max()
-        else f"{number(gains.min(), 8)} to {number(gains.max(), 8)}"
-    )
-    return _worth_html(f"gain {gain}, {ends} ({found.solver}, {number(found.seconds, 2)} s)", found.worth)
+    seconds = number(found.seconds, 2)
+    return _worth_html(f"{_gain(found.gains)}, {ends} ({found.solver}, {seconds} s)", found.worth)
 
 
 def value_html(worth: PolicyValue) -> str:
     """Return a policy's value as HTML for a notebook."""
-    gains = worth.gains
-    same = gains.min() == gains.max()
-    return _worth_html(
-        f"gain {number(gains[0], 8) if same else f'{number(gains.min(), 8)} to {number(gains.max(), 8)}'}",
-        worth,
-    )
+    return _worth_html(_gain(worth.gains), worth)
+
+
+def _gain(gains: Floats) -> str:
+    low, high = number(float(gains.min()), 8), number(float(gains.max()), 8)
+    return f"gain {low}" if gains.min() == gains.max() else f"gain {low} to {high}"
 
 
 def _worth_html(first: str, worth: PolicyValue) -> str:
