@@ -76,7 +76,7 @@ def test_published_gains_are_ours_to_all_digits() -> None:
 
 
 def test_inventories_are_ordered_for_as_published() -> None:
-    """s and S of every row of Zheng and Federgruen, and of Snyder and Shen, are on the page, and three are recomputed."""
+    """The levels s and S of every row of Zheng and Federgruen, and of Snyder and Shen, are on the page, and three are recomputed."""
     cases = {row["case"] for row in published.read()["exact"]}
     for mean, (least, up_to, _) in exact.ZHENG_FEDERGRUEN.items():
         assert f"mean demand {mean}: s {least}, S {up_to}" in cases

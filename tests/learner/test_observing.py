@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sojourn as sj
 from networks_worlds import Offers, Wear
 from small_envs import Maze, sentence
-from sojourn.learner.by_name import Place, constructor
+from sojourn.learner.by_name import constructor
 from sojourn.learner.watch import tensorboard
 
 SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
@@ -473,8 +473,8 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
 
     `sojourn policy` says that its file has no table.
     """
-    place, small = Place("sojourn/Wear-v0", {"compiled": False}), {**QUICK["deep_q"], "hidden": [4]}
-    learner = sj.Learner(place.made, constructor("deep-q", small))
+    env, small = gym.make("sojourn/Wear-v0", compiled=False), {**QUICK["deep_q"], "hidden": [4]}
+    learner = sj.Learner(env, constructor("deep-q", small))
     assert learner.chosen == "deep-q, as asked for"
     assert learner.train(30).steps == 30
     learner.save(tmp_path / "network.zip")

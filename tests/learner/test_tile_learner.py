@@ -15,7 +15,7 @@ from networks_worlds import Offers, Wear
 from small_envs import sentence
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.envs.reader import ArrayReader
-from sojourn.learner.by_name import Place, constructor, status_of
+from sojourn.learner.by_name import constructor, status_of
 from sojourn.rules.values import same
 
 
@@ -112,8 +112,7 @@ def test_bounds_are_those_of_the_space() -> None:
 
 def test_tiles_are_named_on_the_command_line() -> None:
     """Tiles can be given by name with options, and the status identifies the agent."""
-    place = Place("sojourn/Wear-v0", {})
-    learner = sj.Learner(place.made, constructor("tile-q", {"tilings": 4, "centring": 0.2}))
+    learner = sj.Learner(gym.make("sojourn/Wear-v0"), constructor("tile-q", {"tilings": 4, "centring": 0.2}))
     assert learner.chosen == "tile-q, as asked for"
     assert (learner.agent.kind, learner.agent.options) == ("tile_q", {"tilings": 4, "centring": 0.2})
     status = status_of(learner)

@@ -28,18 +28,6 @@ _STEPS = 100_000  # the default length of training
 _EVALUATED = 10_000.0  # by default, an evaluation lasts as long as this many steps of training took
 
 
-class Place(NamedTuple):
-    """An environment by its id, with its options."""
-
-    env_id: str
-    options: Mapping[str, Given]
-    max_episode_steps: int | None = None
-
-    def made(self) -> Environment:
-        """Return a new environment of this kind."""
-        return make(self.env_id, self.options, self.max_episode_steps)
-
-
 class Status(NamedTuple):
     """The status of a learner: what it is, what it has seen so far, and its learned rate."""
 
@@ -113,8 +101,10 @@ def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Ve
     return learner.verdict(duration=time, seed=seed, progress=True)
 
 
-def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:
-    """Return the environment in which to evaluate a saved learner: the one named, or that of its training.
+def environments_for(
+    file: Path, env_id: str | None, options: Mapping[str, Given]
+) -> functools.partial[Environment]:
+    """Return what makes environments for evaluating a saved learner: the one named, or that of its training.
 
     A file is only data: it may name a registered environment, but not a module to import, which has to be named
     again. The options of the training apply unless others are given.
@@ -135,8 +125,9 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
             )
         env_id = saved["id"]
     if saved is None or env_id.rpartition(":")[2] != saved["id"]:
-        return Place(env_id, options)
-    return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
+        return functools.partial(make, env_id, options)
+    options = {**(saved["kwargs"] or {}), **options}
+    return functools.partial(make, env_id, options, saved["max_episode_steps"])
 
 
 def status_of(learner: Learner) -> Status:

@@ -133,25 +133,22 @@ class LearnedPolicy:
         if path.suffix == ".csv":
             write_text(path, self.table(model).write_csv())
         elif path.suffix == ".json":
-            write_json(path, self._to_dict())
+            content: Any = PolicyFile(
+                format=_POLICY,
+                version=_POLICY_VERSION,
+                states=self.states.to_dict(),
+                first_action=self.first_action,
+                numbers=list(self._rows),
+                values=[
+                    [one if math.isfinite(one) else None for one in row] for row in self._values.tolist()
+                ],
+                visits=self._visits.astype(np.int64).tolist(),
+            )
+            write_json(path, content)
         else:
             raise ValueError(
                 f"{path} must end with .csv, for a table, or .json, for a policy that can be loaded"
             )
-
-    def _to_dict(self) -> dict[str, Any]:
-        found: PolicyFile = {
-            "format": _POLICY,
-            "version": _POLICY_VERSION,
-            "states": self.states.to_dict(),
-            "first_action": self.first_action,
-            "numbers": list(self._rows),
-            "values": [
-                [value if math.isfinite(value) else None for value in row] for row in self._values.tolist()
-            ],
-            "visits": self._visits.astype(np.int64).tolist(),
-        }
-        return {**found}
 
     @classmethod
     def from_file(cls, path: Path) -> LearnedPolicy:

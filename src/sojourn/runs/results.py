@@ -56,7 +56,6 @@ __getattr__ = moved_names(__name__)
 # 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
 # policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.
 SCHEMA_VERSION = 6
-POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 TEXTS = ("cell", "world", "agent", "error")
