@@ -207,7 +207,7 @@ def test_expected_visits_are_sums_of_powers(dense: int, monkeypatch: pytest.Monk
         np.testing.assert_allclose(judge._visits(chain, 2, steps), np.sum(laws, axis=0), rtol=1e-12)
 
 
-def test_a_trap_that_is_hardly_ever_reached_hardly_counts() -> None:
+def test_a_rarely_reached_trap_hardly_counts() -> None:
     """A policy that gets stuck once in a billion steps has a gain of 0, but is still worth following."""
     model = sj.models.from_transitions(
         [
@@ -231,7 +231,7 @@ def test_the_worst_policy_is_the_worst() -> None:
     assert table["policy_gain"][0] == pytest.approx(min(gains))
 
 
-def test_a_gain_of_zero_is_no_measure() -> None:
+def test_a_gain_of_zero_is_not_a_unit() -> None:
     """If the optimal gain is 0, even up to rounding, relative gains are in units of the largest rate."""
     model = sj.models.from_transitions(
         [
@@ -335,7 +335,7 @@ def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
     assert times.tolist() == [1.0, 3.0, math.inf]
 
 
-def test_where_an_agent_is_held_up() -> None:
+def test_the_trap_is_the_most_frequent_wrong_policy() -> None:
     """The trap is the most frequent policy that is not optimal among the later checks."""
     table = rows(
         length=[9, 1000, 1000, 1000, 1000],

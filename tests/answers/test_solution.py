@@ -206,7 +206,7 @@ def test_a_total_shows_its_policy() -> None:
         named.plot()
 
 
-def test_what_cannot_be_known_is_left_out() -> None:
+def test_unknown_quantities_are_left_out() -> None:
     """A policy with two recurrent classes has neither deviation nor shares, and everything still works."""
     twice = from_transitions([((0, 0), 0, (0, 0), 1.0, 1.0, 1.0), ((1, 1), 0, (1, 1), 1.0, 2.0, 1.0)])
     found = record(twice)

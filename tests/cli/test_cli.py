@@ -23,7 +23,7 @@ def test_version() -> None:
     assert start("--version").stdout.strip() == sj.__version__
 
 
-def test_what_nobody_foresaw_is_called_a_defect() -> None:
+def test_an_unexpected_error_is_called_a_defect() -> None:
     """An unexpected error, even a panic, is reported in one sentence as Sojourn's defect; --debug shows the traceback."""
     code = (
         "import sys; sys.argv = ['sojourn', *sys.argv[1:], 'solve', 'gosavi']\n"
@@ -142,7 +142,7 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     assert json.loads(other.stdout)["rate"] == 4.0
 
 
-def test_ctrl_c_before_the_first_step_promises_nothing(
+def test_ctrl_c_before_the_first_step_saves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If nothing was learned, nothing is saved, and the message does not suggest resuming."""

@@ -149,7 +149,7 @@ def test_killed_and_run_again(
         ),
     ],
 )
-def test_a_storm_of_ctrl_c(name: str, storms: int, killer: Killer, counted: Counted, tmp_path: Path) -> None:
+def test_a_burst_of_ctrl_c(name: str, storms: int, killer: Killer, counted: Counted, tmp_path: Path) -> None:
     """27 signals within 27 ms count as one interruption: one line, exit code 130, no traceback, and intact files."""
     command = commands(name, tmp_path, killer)
     seconds = killer.run(command(tmp_path / "whole")).seconds

@@ -65,7 +65,7 @@ def test_only_one_place_prints() -> None:
         ("data", "check", f"{EVIL}.csv"),
     ],
 )
-def test_names_are_shown_not_obeyed(
+def test_control_characters_in_names_are_escaped(
     arguments: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -102,7 +102,7 @@ def test_tables_show_names_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert raw(printed) == ""
 
 
-def test_what_is_printable_stays() -> None:
+def test_printable_text_is_unchanged() -> None:
     """Letters of any script, symbols and spaces are unchanged; lone surrogates are escaped."""
     for text in ("café 東京 95 % → 5 µs", "thin\u2009space", ""):
         assert printable(text) == text
@@ -137,7 +137,7 @@ def test_a_signal_at_the_very_end_of_a_command_changes_nothing(
     assert capsys.readouterr().err == ""
 
 
-def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
+def test_the_rest_of_a_burst_is_ignored() -> None:
     """After training has handled a signal, the further signals of the same burst do not interrupt anything else."""
     before = signal.getsignal(signal.SIGINT)
     ctrl_c = CtrlC()
@@ -157,7 +157,7 @@ def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_long_work_is_announced_within_a_second_and_short_work_is_not(
+def test_only_long_work_is_announced(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Without a terminal, a line soon announces the amount of work; work that ends before that prints none."""

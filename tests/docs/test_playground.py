@@ -114,7 +114,7 @@ def test_a_finger_moves_the_nearer_point_and_not_the_page(browser: Any) -> None:
     context.close()
 
 
-def test_one_can_play_with_keys_and_with_a_pointer(page: Any) -> None:
+def test_the_playground_works_with_keys_and_a_pointer(page: Any) -> None:
     """Arrow keys move a slider, and a dragged point moves its sliders; text and picture follow."""
     page.get_by_role("button", name="Rewards vary").click()
     sentence = page.locator(".sentence")

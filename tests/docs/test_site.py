@@ -50,7 +50,7 @@ def test_the_tables_have_all_agents_on_all_problems() -> None:
         ("followed", ("followed", "followed_low", "followed_high")),
     ],
 )
-def test_who_is_behind_is_found_by_the_intervals(measure: str, names: tuple[str, str, str]) -> None:
+def test_intervals_decide_which_agents_are_behind(measure: str, names: tuple[str, str, str]) -> None:
     """An agent is behind if its interval ends below the best one's; then it is not bold."""
     hooks = loaded("hooks")
     mean, low, high = names
@@ -88,7 +88,7 @@ def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
     assert {name for name, keeps in kept.items() if not keeps} == {"long-shot", "long-return"}
 
 
-def test_a_summary_keeps_what_it_is_made_of() -> None:
+def test_summarising_a_summary_changes_nothing() -> None:
     """Summarising the committed data again changes nothing but the curves."""
     summarised = loaded("summarise").summarised
     whole = {

@@ -142,7 +142,7 @@ def test_the_same_learner_is_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
 
 
-def test_all_that_a_file_can_hold_comes_back(tmp_path: Path) -> None:
+def test_contents_survive_a_round_trip(tmp_path: Path) -> None:
     """Values, arrays, lists, dictionaries and numbers survive a round trip at any depth, bit for bit."""
     thing: dict[str, Any] = {
         "agent": sj.smart(2, 3),
@@ -162,7 +162,7 @@ def test_all_that_a_file_can_hold_comes_back(tmp_path: Path) -> None:
     assert found == thing
 
 
-def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+def test_unsupported_contents_are_refused_and_the_old_file_stays(tmp_path: Path) -> None:
     """A function or any other object is refused by name."""
     target = tmp_path / "archive"
     write_archive(target, "a test", 1, {"a": 1})
@@ -254,7 +254,7 @@ def _all(whole: bytes, mark: bytes) -> list[int]:
     return found
 
 
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     """A missing file, an empty one, a folder, text, a foreign zip and a pickle are refused."""
     target = tmp_path / "target"
     assert "is not a file" in refused(target)
@@ -271,7 +271,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     assert "was not saved by sojourn" in refused(target.with_suffix(".npz"))
 
 
-def test_what_is_compressed_is_refused(path: Path) -> None:
+def test_compressed_parts_are_refused(path: Path) -> None:
     """Compressed parts are refused, so that a file cannot expand beyond its size."""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
@@ -398,7 +398,7 @@ def test_an_unknown_class_is_named(path: Path) -> None:
         entry("action_mask", 3),
     ],
 )  # fmt: skip
-def test_a_file_with_something_wrong_in_it_gets_one_sentence(edit: Edit, differential: Path) -> None:
+def test_an_inconsistent_file_gets_one_sentence(edit: Edit, differential: Path) -> None:
     """Whatever is missing or inconsistent, the error names the file, and nothing is executed or written."""
     edited(differential, edit)
     assert str(differential) in refused(differential)
@@ -448,7 +448,7 @@ def test_a_wrong_place_is_refused_or_left_for_a_new_episode(edit: Edit, path: Pa
 
 
 @pytest.mark.parametrize("actions", [[9], [-1], [0.5], [[1]], [0] * 4 + [3], ["go"]], ids=str)
-def test_actions_that_there_are_not_are_no_way_to_a_place(actions: Any, tmp_path: Path) -> None:
+def test_an_episode_of_invalid_actions_is_not_replayed(actions: Any, tmp_path: Path) -> None:
     """A saved episode that cannot be replayed is refused, or a new one begins."""
     path = tmp_path / "learner"
     learner = sj.Learner(Maze(), sj.smart)
@@ -576,7 +576,7 @@ class Unknown(NamedTuple):
     seen: int = 0
 
 
-def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+def test_values_that_could_not_be_loaded_are_not_saved(tmp_path: Path) -> None:
     """A value of a class without rules is refused before anything is written."""
     path = tmp_path / "archive"
     assert "Unknown" in sentence(lambda: write_archive(path, "a test", 1, {"a": Unknown()}))

@@ -23,7 +23,7 @@ def test_without_an_agent_there_is_a_planner() -> None:
     assert alike(learner, planner)
 
 
-def test_with_nothing_said_the_better_action_is_found() -> None:
+def test_with_defaults_the_better_action_is_found() -> None:
     """With defaults, the learner finds that A, with 5 per unit time, beats B, with 3."""
     learner = sj.Learner(Gamble())
     learner.train(500)

@@ -316,7 +316,7 @@ def test_steps_without_time_are_learned_from() -> None:
 @pytest.mark.parametrize(
     "train", [lambda learner: learner.train(20_000), lambda learner: learner.train(duration=5.0)]
 )
-def test_a_clock_that_stands_still_is_refused(train: Any) -> None:
+def test_a_clock_that_never_advances_is_refused(train: Any) -> None:
     """A clock that never advances is refused rather than looping for ever."""
     learner = sj.Learner(Scripted(*[(0.0, {"duration": 0})] * 20_000), sj.smart)
     message = sentence(lambda: train(learner), ValueError)

@@ -45,7 +45,7 @@ class Turns(Maze):
 
 @pytest.mark.parametrize("masks", ["state", "time", "both"])
 @pytest.mark.parametrize("exploration", [1.0, 0.1, 0.0])
-def test_what_is_not_allowed_is_never_done(masks: str, exploration: float) -> None:
+def test_forbidden_actions_are_never_taken(masks: str, exploration: float) -> None:
     """Only allowed actions are taken, in training with any exploration and in evaluation."""
     learner = sj.Learner(Maze(masks, ends=0.02, cuts=0.02), sj.smart, exploration=exploration, seed=1)
     assert learner.train(2000).steps == 2000
@@ -63,7 +63,7 @@ def test_all_agents_respect_masks(constructor: Any) -> None:
     assert learner.train(1000).steps == 1000
 
 
-def test_a_planner_counts_no_state_that_there_is_not(tmp_path: Path) -> None:
+def test_a_planner_counts_only_existing_states(tmp_path: Path) -> None:
     """If the mask changes while the state stays, a planner counts a transition to the state itself; it can be saved."""
     learner = sj.Learner(Maze("time", cuts=0.02), "planner", seed=1)
     learner.train(2000)
@@ -254,7 +254,7 @@ def test_a_wrong_mask_names_the_step(mask: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(("agent", "vector"), [(sj.smart, False), (sj.deep_q, False), (sj.deep_q, True)])
-def test_the_mask_of_an_end_may_allow_nothing(agent: Any, vector: bool) -> None:
+def test_the_mask_after_termination_may_allow_nothing(agent: Any, vector: bool) -> None:
     """After termination no action follows, so the mask may allow nothing."""
 
     class Game(Maze):
@@ -292,7 +292,7 @@ def test_masks_are_saved(masks: str, constructor: Any, tmp_path: Path) -> None:
     assert alike(whole, parts)
 
 
-def test_what_was_never_available_is_not_taken_for_divergence() -> None:
+def test_missing_actions_are_not_taken_for_divergence() -> None:
     """An agent with initial values of -inf trains under masks without a divergence warning."""
     agent = sj.smart(4, 3, exploration=1.0)
     agent.q[:, 2] = -INF

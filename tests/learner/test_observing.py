@@ -210,7 +210,7 @@ def test_vectors_and_points_are_saved_too(mode: AutoresetMode, tmp_path: Path) -
     assert_same(loaded, whole)
 
 
-def test_an_agent_of_ones_own_is_saved_and_made_again(tmp_path: Path) -> None:
+def test_a_users_agent_is_saved_and_restored(tmp_path: Path) -> None:
     """A user's agent continues after loading as if uninterrupted; without its constructor, an error asks for it."""
     learner, whole = (sj.Learner(Wear(), Recorder, seed=1) for _ in range(2))
     learner.train(20)
@@ -439,7 +439,7 @@ def test_callbacks_evaluation_and_tensorboard(tmp_path: Path) -> None:
     assert learner.act([0.5], action_mask=[0, 1]) == 1
 
 
-def test_a_network_that_runs_away_is_told_of() -> None:
+def test_a_diverged_network_is_warned_of() -> None:
     """Non-finite weights cause a warning."""
     learner = sj.Learner(Wear(), sj.deep_q, **SMALL)
     learner.train(5)

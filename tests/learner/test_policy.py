@@ -137,7 +137,7 @@ def test_masked_actions() -> None:
         ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states do not fit together"),
     ],
 )
-def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:
     """An inconsistent file is refused in one sentence that names it."""
     learner = sj.Learner(Maze(), "smart", seed=1)
     learner.train(100)
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: 
     assert str(path) in said
 
 
-def test_another_ending() -> None:
+def test_another_extension() -> None:
     """Another extension gets an error that lists the supported ones."""
     learner = sj.Learner(Maze(), "smart")
     assert "must end with .csv" in sentence(lambda: learner.write_policy("policy.txt"), ValueError)

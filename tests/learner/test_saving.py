@@ -97,7 +97,7 @@ def test_a_loaded_learner_is_the_saved_one(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["two states with a limit", "market with a limit", "lake", "cart", "maze"])
-def test_the_very_same_environment_can_be_gone_on_in(name: str, tmp_path: Path) -> None:
+def test_training_can_continue_in_the_live_environment(name: str, tmp_path: Path) -> None:
     """Loading into the live environment, whatever its state, is equivalent to loading into a new one."""
     make, options = ENVS[name]
     env = make()
@@ -166,7 +166,7 @@ def test_wherever_training_is_cut(name: str, pieces: list[int]) -> None:
     assert alike(parts, whole)
 
 
-def test_what_is_carried_is_saved(tmp_path: Path) -> None:
+def test_pending_rewards_are_saved(tmp_path: Path) -> None:
     """A reward earned in no time survives saving and counts with the next step."""
 
     def make() -> Maze:

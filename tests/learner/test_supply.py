@@ -14,7 +14,7 @@ import sojourn as sj
 from small_envs import Maze, Running, alike, sentence
 
 
-def test_what_the_function_is_for() -> None:
+def test_the_environment_cannot_be_copied() -> None:
     """The environment in these tests can be neither copied nor pickled."""
     env = Running()
     env.reset(seed=1)

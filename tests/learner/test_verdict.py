@@ -33,7 +33,7 @@ def mend_the_worst(wear: Any) -> int:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> None:
+def test_a_fleet_that_was_not_learned_causes_warnings(seed: int) -> None:
     """The learned rate is 1.3 while the policy gets stuck; training warns after 10,000 steps, and the verdict says why."""
     learner, warned = trained(Fleet(), "smart", 12_000, bins=5, seed=seed)
     assert len(warned) == 1

@@ -69,12 +69,12 @@ def test_a_callback_that_returns_true_ends_training(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, False, np.False_, 0, "", 0.0])
-def test_other_answers_do_not_end_it(answer: Any) -> None:
+def test_other_return_values_do_not_end_training(answer: Any) -> None:
     """Other return values, such as None, do not end training."""
     assert sj.Learner(Maze(), sj.smart).train(2001, callbacks=lambda _: answer).steps == 2001
 
 
-def test_what_a_callback_raises_comes_through() -> None:
+def test_exceptions_of_callbacks_pass_through() -> None:
     """After a callback raises, the learner can be used and continues as if uninterrupted."""
     learner, twin = (sj.Learner(Maze(cuts=0.1), sj.smart, seed=1) for _ in range(2))
 
@@ -157,7 +157,9 @@ def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
     sj.Learner(env, sj.smart).train(500, callbacks=callback)
 
 
-def test_without_tensorboard_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_tensorboard_an_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Without TensorBoard, one sentence says what to install."""
     monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
     assert "pip install" in sentence(lambda: sj.learner.tensorboard(str(tmp_path)))

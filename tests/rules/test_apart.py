@@ -72,7 +72,7 @@ def file(tmp_path: Path) -> Path:
         (refuses, TypeError, "it is of the wrong kind"),
     ],
 )
-def test_whatever_happens_to_the_reader_is_a_sentence(
+def test_every_failure_of_the_reader_is_one_sentence(
     reading: Any, kind: type[Exception], sentence: str, file: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Panics, crashes and excessive memory end no other process and print nothing; the next table is read as usual."""
@@ -82,7 +82,7 @@ def test_whatever_happens_to_the_reader_is_a_sentence(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_reader_that_hangs_is_ended(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_reader_is_killed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that exceeds its time limit is killed, and the error says so."""
     monkeypatch.setattr(apart, "_LEAST_SECONDS", 0.5)
     with pytest.raises(ValueError, match="the process that read it took too long"):
@@ -95,14 +95,14 @@ def test_more_memory_can_be_allowed(file: Path, monkeypatch: pytest.MonkeyPatch)
     assert read_apart(swells, file)[0]["size"].item() == 700_000_000
 
 
-def test_what_a_reading_prints_is_no_answer(file: Path) -> None:
+def test_printed_output_does_not_corrupt_the_result(file: Path) -> None:
     """Output printed by a reading does not corrupt the table and the facts that it returns."""
     table, facts = read_apart(talks, file)
     assert table["x"].to_list() == [1.5, None]
     assert facts == {"name": "table.parquet"}
 
 
-def test_threads_take_turns_at_one_reader(file: Path) -> None:
+def test_threads_share_one_reader(file: Path) -> None:
     """Each of several concurrent threads gets its own answer."""
     found: list[list[int]] = []
     threads = [

@@ -68,7 +68,7 @@ def numbers() -> set[int]:
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_one_thread_and_as_before() -> None:
+def test_one_thread_inside_and_the_old_number_afterwards() -> None:
     """Inside the context there is one thread, even if two callers overlap; the last to leave restores the setting."""
     assert numbers() == {2}
     inside, leave = threading.Event(), threading.Event()
@@ -126,7 +126,7 @@ def test_systems_are_solved_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's list of threads")
-def test_no_thread_of_blas_works_for_an_evaluation() -> None:
+def test_evaluations_use_a_single_thread() -> None:
     """An evaluation of 10,201 states, and of 400, uses no thread but the calling one."""
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", WALK], env=env, capture_output=True, text=True, check=True)

@@ -81,7 +81,7 @@ def grow(agent: Juggler, state: int) -> Juggler:
 
 
 @pytest.mark.parametrize("record", [0, 30])
-def test_arrays_may_be_swapped_made_and_cut(record: int) -> None:
+def test_arrays_may_be_swapped_allocated_and_sliced(record: int) -> None:
     """An agent whose rules swap arrays, allocate new ones and keep views of others is the same compiled and in Python."""
     agent = Juggler(Table(np.zeros((2, 2))), Cumulative(), np.arange(4.0), np.ones(4), np.zeros(2), 1, False)
     world = sj.worlds.TwoState(log_scale=1e-3)

@@ -110,7 +110,7 @@ def test_a_damaged_file_of_machine_code_costs_a_compilation(damage: str, folder:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_somebody_else_put_there_is_not_read(folder: Path) -> None:
+def test_a_planted_file_is_not_read(folder: Path) -> None:
     """A file planted while a folder was writable by others is not run after the permissions are fixed."""
     right = found()
     os.chown(the_file(folder), 12345, -1)
@@ -177,7 +177,7 @@ def test_a_program_that_is_killed_while_it_writes_leaves_nothing_half_written(tm
     assert not left.exists()
 
 
-def test_two_programs_can_begin_at_once(tmp_path: Path) -> None:
+def test_two_programs_can_compile_at_once(tmp_path: Path) -> None:
     """Two processes that compile the same function at once both give the right numbers, and a third can use the result."""
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path)}
     both = [
@@ -198,7 +198,7 @@ def test_two_programs_can_begin_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["none", "a file"])
-def test_without_a_home_machine_code_is_not_kept(
+def test_without_a_home_folder_nothing_is_cached(
     home: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user without a home folder, as in a container, gets one warning and the right numbers."""

@@ -158,7 +158,7 @@ def step_slip(world: Slip, state: int, action: int, rng: Any) -> Any:
         (5, "step of Slip returned 0.0; it must return a new Slip"),
     ],
 )
-def test_slips_in_a_users_rules_are_named(kind: int, message: str) -> None:
+def test_mistakes_in_a_users_rules_are_named(kind: int, message: str) -> None:
     """Mistakes are found by interpreted steps before compilation, and the error names the rule and the field."""
     with pytest.raises(TypeError, match=message):
         sj.run(Slip(kind), sj.smart(1, 1), steps=10)
@@ -193,7 +193,7 @@ def child(cache: Path, package: Path | None = None) -> list[str]:
     return out.stdout.split()
 
 
-def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
+def test_machine_code_is_cached_for_exactly_this_source(tmp_path: Path) -> None:
     """A second process compiles nothing; editing a rule, in any file, causes a new compilation."""
     import shutil
 
@@ -227,9 +227,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
     assert out.stderr.count("Warning: machine code cannot be kept") == out.stderr.count("Warning") == 1
 
 
-def test_machine_code_is_kept_where_nobody_else_can_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cache_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new cache folder is private; one that other users own or can write to is refused, with advice."""
     root = tmp_path / "cache"
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(root))
@@ -263,7 +261,7 @@ def test_machine_code_is_kept_where_nobody_else_can_write(
         cache.cache_folder.__wrapped__()
 
 
-def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_cache_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that others may have planted are not unpickled: the kernel is compiled without a cache, and a warning says so."""
     place = tmp_path / "cache"
     place.mkdir()
@@ -295,7 +293,7 @@ def numba_typeof() -> Any:
     return typeof
 
 
-def test_only_our_own_parts_are_kept() -> None:
+def test_only_our_own_parts_are_cached() -> None:
     """Parts that contain a user's rule or type, however deep, are never cached."""
     from rates.test_rates import Last
 
@@ -311,7 +309,7 @@ def test_only_our_own_parts_are_kept() -> None:
     assert not cache.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing needs compiling
 
 
-def test_each_types_machine_code_has_a_file_of_its_own() -> None:
+def test_each_signature_has_its_own_file() -> None:
     """Two processes that compile one function for different types concurrently write to different files."""
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
@@ -353,7 +351,7 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
     assert made[0] == made[2] != made[1]
 
 
-def test_users_types_are_known_as_such() -> None:
+def test_users_types_are_recognised() -> None:
     """A type with rules outside the package counts as a user's, whose machine code is cached under its fingerprint."""
     from rates.test_rates import Last
 
@@ -361,7 +359,7 @@ def test_users_types_are_known_as_such() -> None:
     assert sj.Harmonic not in _rule._users
 
 
-def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
+def test_the_cache_folder_depends_on_all_compiled_source() -> None:
     """The cache folder's name is a hash of every file with a function that kernels can call, and not of the commands."""
     import pkgutil
     from importlib import import_module
@@ -382,7 +380,7 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     assert not any(path.parent.name == "cli" for path in known)
 
 
-def test_a_long_compilation_is_announced_once(
+def test_a_slow_compile_prints_one_notice(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a prompt, a slow compile prints one notice; a quick one, or one whose output goes to a log, prints none."""

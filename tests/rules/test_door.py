@@ -82,7 +82,7 @@ def test_a_wrong_argument_is_named(call: Callable[[], object], sentence: str) ->
         call()
 
 
-def test_a_door_changes_nothing_else() -> None:
+def test_a_door_is_otherwise_transparent() -> None:
     """A public function with a door can be pickled and inspected; its own errors and those of callbacks pass through."""
     assert pickle.loads(pickle.dumps(sj.solve)) is sj.solve
     assert list(inspect.signature(sj.solve).parameters)[:2] == ["model", "tolerance"]

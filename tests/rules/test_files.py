@@ -65,7 +65,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
-def test_leftovers_are_told_by_their_name(tmp_path: Path) -> None:
+def test_leftovers_are_recognised_by_name(tmp_path: Path) -> None:
     """Only the temporary files of the named file are removed, including those of earlier versions."""
     path = tmp_path / "a.txt"
     seen: list[Path] = []
@@ -92,7 +92,7 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
         write_text(tmp_path / ("x" * 256), "longer")
 
 
-def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_cannot_redirect_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links planted at a file's path, its temporary name, a log or a folder cannot redirect a write."""
     outside, folder = tmp_path / "outside.txt", tmp_path / "out"
     outside.write_text("mine")
@@ -118,7 +118,7 @@ def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "made.txt").exists()
 
 
-def test_a_log_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_only_regular_files_are_appended_to(tmp_path: Path) -> None:
     """A pipe without a reader, and a folder, are refused at once; a regular file is appended to."""
     os.mkfifo(tmp_path / "sweep.log")
     with pytest.raises(OSError, match=r"sweep\.log"):
@@ -131,7 +131,7 @@ def test_a_log_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "grows.log").read_text() == "one\ntwo\n"
 
 
-def test_a_file_swapped_while_it_is_written_leads_nowhere(tmp_path: Path) -> None:
+def test_a_swapped_name_cannot_redirect_a_write(tmp_path: Path) -> None:
     """Data goes to the file that was opened, even if its name is replaced by a link in the meantime."""
     outside, path = tmp_path / "outside.txt", tmp_path / "out" / "table.csv"
     outside.write_text("mine")

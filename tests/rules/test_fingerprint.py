@@ -50,14 +50,14 @@ def cube(x):
 """
 
 
-class Told(Protocol):
+class FingerprintOf(Protocol):
     def __call__(
         self, body: str, edit: tuple[str, str] = ..., other: tuple[str, str] = ...
     ) -> str | None: ...
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def fingerprint_of(monkeypatch: pytest.MonkeyPatch) -> FingerprintOf:
     """A function that returns the fingerprint of an edited module; `body` is the body of its rule."""
 
     def tell(body: str, edit: tuple[str, str] = ("", ""), other: tuple[str, str] = ("", "")) -> str | None:
@@ -98,42 +98,42 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     ],
 )
 def test_whatever_changes_a_number_changes_the_fingerprint(
-    told: Told, body: str, edit: tuple[str, str], other: tuple[str, str]
+    fingerprint_of: FingerprintOf, body: str, edit: tuple[str, str], other: tuple[str, str]
 ) -> None:
     """Code, constants, called functions, modules, arrays, closures, defaults, and types that are only constructed."""
-    before, after = told(body), told(body, edit, other)
+    before, after = fingerprint_of(body), fingerprint_of(body, edit, other)
     assert before is not None
     assert after is not None
-    assert before == told(body)
+    assert before == fingerprint_of(body)
     assert before != after
 
 
-def test_what_is_in_a_closure_counts(told: Told) -> None:
+def test_closures_change_the_fingerprint(fingerprint_of: FingerprintOf) -> None:
     """Functions with the same source but different closures have different fingerprints."""
-    told("closed")
+    fingerprint_of("closed")
     mine = sys.modules["mine"]
     found = {fingerprint([mine.Mine], {mine.Mine: [mine.outer(k)]}) for k in (1.0, 2.0, 2)}
     assert len(found) == 3
     assert None not in found
 
 
-def test_what_changes_no_number_changes_nothing(told: Told) -> None:
+def test_irrelevant_edits_keep_the_fingerprint(fingerprint_of: FingerprintOf) -> None:
     """Comments, constants that no rule reads and functions that none calls do not change the fingerprint."""
-    plain = told("return Mine(rate.x)")
-    assert plain == told("return Mine(rate.x)  # so be it")
-    assert plain == told("return Mine(rate.x)", ("SCALE = 2.0", "SCALE = 7.0"))
-    assert plain == told("return Mine(rate.x)", ("2.0 * x", "9.0 * x"))
+    plain = fingerprint_of("return Mine(rate.x)")
+    assert plain == fingerprint_of("return Mine(rate.x)  # so be it")
+    assert plain == fingerprint_of("return Mine(rate.x)", ("SCALE = 2.0", "SCALE = 7.0"))
+    assert plain == fingerprint_of("return Mine(rate.x)", ("2.0 * x", "9.0 * x"))
 
 
 @pytest.mark.parametrize(
     "body", ["return Mine(CHOICES['a'])", "return Mine(other)", "return Mine(sj.Mystery)"]
 )
-def test_what_cannot_be_told_is_not_kept(told: Told, body: str) -> None:
+def test_what_cannot_be_hashed_has_no_fingerprint(fingerprint_of: FingerprintOf, body: str) -> None:
     """A dictionary has no fingerprint; a module is hashed by the names in use; nothing missing is guessed."""
-    assert (told(body) is None) == ("CHOICES" in body)
+    assert (fingerprint_of(body) is None) == ("CHOICES" in body)
 
 
-def test_a_class_that_others_cannot_find_is_not_kept(told: Told) -> None:
+def test_a_local_class_has_no_fingerprint(fingerprint_of: FingerprintOf) -> None:
     """A class inside a function cannot be imported by another process, so its code is not cached."""
     from typing import NamedTuple
 

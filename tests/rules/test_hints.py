@@ -16,7 +16,7 @@ Shape: Any = named("Shape", tuple[Any, ...])
 Named: Any = named("Named", arrays[Shape, np.dtype[Number]], type_params=(Number,))
 
 
-def test_a_name_of_a_hint_is_as_good_as_the_hint() -> None:
+def test_a_type_alias_works_like_its_hint() -> None:
     """A type alias works like the hint that it stands for: the array's dtype is checked, its shape is not."""
     floats = Named[np.float64]
     for shape in ((3,), (2, 2), ()):

@@ -119,7 +119,7 @@ def test_a_run_without_chance_needs_no_width() -> None:
     assert run.interval() == pytest.approx((3.0, 3.0, 3.0, None))
 
 
-def test_halves_that_disagree_get_no_interval() -> None:
+def test_disagreeing_halves_get_no_interval() -> None:
     """4,000 steps that earn 1 and then 1.3, with noise: more time is asked for, which the same numbers in any order do not."""
     rng = np.random.default_rng(1)
     rewards = rng.normal(1.0, 1.0, 2000) + np.repeat([0.0, 0.3], 1000)
@@ -145,7 +145,7 @@ def test_a_run_of_one_of_two_hidden_regimes_is_not_trusted() -> None:
         assert wrong <= 4
 
 
-def test_nothing_seen_has_no_rate() -> None:
+def test_a_run_without_time_has_no_rate() -> None:
     """A run without time is refused, and so is a level outside (0, 1)."""
     run = MicroBatches()
     assert "no time has passed" in sentence(run.interval, ValueError)
@@ -294,7 +294,7 @@ def test_coverage_is_as_the_table_says(row: tuple[str, float, float, float | Non
     ("name", "time", "most"),
     [("slow queue, everybody let in", 10_000.0, 300_000.0), ("admission control, optimal", 100.0, 2_000.0)],
 )
-def test_who_follows_the_advice_gets_an_interval_that_holds(name: str, time: float, most: float) -> None:
+def test_following_the_advice_gives_valid_intervals(name: str, time: float, most: float) -> None:
     """Each time on fresh seeds: after one advice about half are answered, after three nearly all, and 92 to 98 % hold."""
     rounds, times, covered = [], [], []
     for run in range(250):

@@ -57,7 +57,7 @@ def test_everything_compiles_by_the_public_interface(usual: str) -> None:
     assert done.stdout == usual
 
 
-def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
+def test_machine_code_without_shortcuts_is_cached_separately(tmp_path: Path) -> None:
     """Machine code compiled with a shortcut is not used without it, and vice versa."""
     code = "from sojourn.rules.jit.cache import cache_folder; print(cache_folder())"
     places = {
@@ -66,7 +66,7 @@ def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
     assert len(places) == 4
 
 
-def test_a_numba_without_the_private_names_will_do(usual: str, tmp_path: Path) -> None:
+def test_numba_without_its_private_names_works(usual: str, tmp_path: Path) -> None:
     """If Numba lacks what a shortcut needs, rules compile without it to the same bits, and a warning says so."""
     done = python("-c", f"MODULES = {MODULES}\n{_WITHOUT}{_TRY}", off="", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -74,7 +74,7 @@ def test_a_numba_without_the_private_names_will_do(usual: str, tmp_path: Path) -
     assert "this version of Numba is not known to sojourn (no module named llvmlite" in done.stderr
 
 
-def test_a_trick_that_there_is_not_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_shortcut_is_refused(tmp_path: Path) -> None:
     """An unknown name in the environment variable is reported in one sentence."""
     done = python("-c", _TRY, off="parts,nonsense", folder=tmp_path)
     assert done.stderr.endswith(

@@ -45,7 +45,7 @@ WHOLE = Outer(3, 0.5, True, (Inner((1.0, 2.5), "here"),), {"step_size": 0.1}, {"
 
 
 @given(outers)
-def test_what_is_written_is_read_back(record: Outer) -> None:
+def test_records_survive_a_round_trip(record: Outer) -> None:
     """Records survive a round trip through JSON, whatever they hold."""
     assert read_record(Outer, json.loads(json.dumps(as_json(record), allow_nan=False))) == record
 
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_named_by_its_place(change: dict[str, Any], words: str)
         read_record(Outer, {**as_json(WHOLE), **change})
 
 
-def test_further_entries_are_passed_over_and_defaults_fill_in() -> None:
+def test_unknown_keys_are_ignored_and_defaults_apply() -> None:
     """Files of later versions may have more entries, those of earlier versions fewer."""
     given: Json = {"numbers": [1], "colour": "red"}
     assert read_record(Inner, given) == Inner((1.0,))
@@ -90,7 +90,7 @@ def test_numbers_that_are_not_finite_become_null(tmp_path: Path) -> None:
         load_json(tmp_path / "a.json")
 
 
-def test_what_json_does_not_know_is_refused() -> None:
+def test_what_json_cannot_express_is_refused() -> None:
     """A record that JSON cannot express raises an error when it is written."""
     with pytest.raises(TypeError, match="cannot be written as JSON"):
         plain({"sizes": {1, 2}})

@@ -31,7 +31,7 @@ def test_canonical_fields() -> None:
 
 
 @pytest.mark.parametrize("bad", ["text", None, [1, 2], {"a": 1}, np.array(["x"]), 1j])
-def test_what_a_value_cannot_hold(bad: Any) -> None:
+def test_fields_that_a_value_cannot_hold_are_refused(bad: Any) -> None:
     """Text, lists, dictionaries and the like are refused with the field's name."""
     with pytest.raises(TypeError, match=r"Outer.table is .*; a value holds only numbers"):
         canonical(Outer(Inner(1.0, 2), bad, True))
@@ -101,7 +101,7 @@ class OtherInner(NamedTuple):
         (Outer(Inner(1.0, 2), 0.0, True), r"Outer.table is float64 of shape \(2,\) in one and float64 in another"),
     ],
 )  # fmt: skip
-def test_values_that_are_not_alike_are_not_stacked(other: Any, message: str) -> None:
+def test_values_of_different_layouts_are_not_stacked(other: Any, message: str) -> None:
     """Values in a stack differ only in numbers; otherwise one sentence names the first field that differs."""
     first = Outer(Inner(1.0, 2), np.zeros(2), True)
     for values in ([first, other], [first, first, other]):
@@ -112,7 +112,7 @@ def test_values_that_are_not_alike_are_not_stacked(other: Any, message: str) -> 
 
 
 @pytest.mark.parametrize("bad", ["text", None, ("a", "b")])
-def test_what_is_no_number_is_not_stacked(bad: Any) -> None:
+def test_only_numbers_are_stacked(bad: Any) -> None:
     """Strings and the like are refused with the field's name, even if they are all equal."""
     with pytest.raises(TypeError, match=r"Outer.table is .*; a stack holds only numbers"):
         stacked([Outer(Inner(1.0, 2), bad, True)] * 2)

@@ -71,7 +71,7 @@ def test_options_of_any_kind_are_columns() -> None:
     assert runs["option_rate"][8:].tolist() == runs["rate"][8:].tolist() == [0.5, 0.5, 1.0, 1.0]
 
 
-def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_are_used_after_enough_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small calls count towards lanes like a large one, other agents do not, and the numbers stay the same."""
     asked = []
     monkeypatch.setattr(batch, "_steps_taken", Counter())

@@ -105,7 +105,7 @@ def test_every_kind_of_world_keeps_the_rules(lamp: NamedWorld) -> None:
             sj.check_world(build_world(name, kind.example))
 
 
-def test_a_broken_entry_harms_no_other() -> None:
+def test_a_broken_entry_affects_no_other() -> None:
     """An entry that cannot be imported is an error only for whoever asks for it."""
     add_agent(NamedAgent("broken", "Broken", "no.such_module:broken", None))
     add_world(NamedWorld("faulty", "no.such_module:Faulty", "a world that is not there"))

@@ -101,7 +101,7 @@ def test_a_worker_with_other_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "there", ["silent", "talks", "hangs up", "nobody", "not an address", "no protocol", ""]
 )
-def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
+def test_a_missing_scheduler_is_reported_within_seconds(there: str) -> None:
     """An address that is wrong, unused, or not a scheduler's gets one sentence within seconds, and nothing else is printed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -129,7 +129,7 @@ def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
     assert "".join(traced).count("Traceback") == 1, "which the command line does not show"
 
 
-def test_a_worker_is_no_scheduler(tmp_path: Path) -> None:
+def test_a_workers_address_is_refused(tmp_path: Path) -> None:
     """A worker's address is refused, also inside a notebook's event loop; its scheduler's is accepted."""
 
     async def of_a_notebook(address: str) -> int:

@@ -62,7 +62,7 @@ for call in sys.argv[1:]:
 """
 
 
-def test_what_would_never_end_is_refused() -> None:
+def test_endless_work_is_refused() -> None:
     """It is refused within seconds, and without allocating the memory."""
     command = [sys.executable, "-c", TRY, *REFUSED]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)

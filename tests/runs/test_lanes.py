@@ -163,14 +163,14 @@ def agents_of(kind: Any, num_states: int, ties: str = "random") -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "world"), list(zip(KINDS, itertools.cycle(WORLDS), strict=False)))
-def test_side_by_side_is_one_after_the_other(name: str, world: str) -> None:
+def test_lanes_equal_single_runs(name: str, world: str) -> None:
     """Every agent, and every estimator, gives the same bits in lanes and in single runs."""
     chosen = WORLDS[world]
     seeds = [5] * 9 if world == "two_state" else list(range(9))
     compare_with_single_runs(chosen, agents_of(KINDS[name], chosen.num_states), seeds, steps=10)
 
 
-def test_lanes_that_are_left_over_do_no_harm() -> None:
+def test_surplus_lanes_are_harmless() -> None:
     """Runs that fill one chunk and only nine lanes of the next are right."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (i + 1)) for i in range(LANES + 9)]
     compare_with_single_runs(WORLDS["two_state"], agents, [3] * len(agents), steps=3)
@@ -191,7 +191,7 @@ def test_curves_are_means_in_the_order_of_their_runs() -> None:
         assert same(written.curves.means[cell], first + (second - first) / 2)
 
 
-def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
+def test_a_false_claim_of_a_world_leaves_it_to_single_runs() -> None:
     """If the world's claim is false, nothing is written, and all runs are left to be made singly."""
     agents = [sj.smart(2, 2, step_size=0.1) for _ in range(9)]
     before = in_lanes(Swayed(), agents, list(range(9)), steps=20)
@@ -226,7 +226,7 @@ def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Len
         assert (one == other).all() if name == "errors" else same(one, other), name
 
 
-def test_compiled_batches_are_the_same_side_by_side() -> None:
+def test_compiled_batches_are_the_same_in_lanes() -> None:
     """Thousands of steps agree to the last bit in a deterministic world, with two seeds and mean curves."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i // 2)) for i in range(40)]
     compare_batches(sj.worlds.TwoState(log_scale=1e-3), agents, [0, 1] * 20, Length(1000, 4), group=2)
@@ -287,7 +287,7 @@ def test_batches_work_without_the_folder_of_lanes() -> None:
     assert "everything works, but takes longer without lanes" in done.stderr
 
 
-def test_a_halt_stops_runs_side_by_side() -> None:
+def test_the_halt_flag_stops_lanes() -> None:
     """The halt flag stops runs in lanes as it stops single runs."""
     stop = StopFlag()
     stop.set()
@@ -303,7 +303,7 @@ def group_of(agents: list[Any], world: Any, time: float = np.inf) -> LaneGroup |
     return lane_group(world, stacked(agents), rngs, Course(10, 10, *extent(world), time))
 
 
-def test_what_cannot_be_taken_side_by_side() -> None:
+def test_what_lanes_cannot_take() -> None:
     """Not in lanes: worlds affected by actions, agents with loops or memory, runs that end at a time, and too few runs."""
     two_state = sj.worlds.TwoState(log_scale=1e-3)
     many = [sj.smart(2, 2) for _ in range(9)]

@@ -49,7 +49,7 @@ def test_readings_and_decay_interpreted_equal_compiled(greedy: str) -> None:
     assert same(fast, sj.run(WORLD, agent, steps=300, seed=3, compiled=False))
 
 
-def test_the_agent_passed_in_stays_as_it_was() -> None:
+def test_the_agent_passed_in_is_not_modified() -> None:
     """A run trains a copy of the agent."""
     agent = sj.smart(2, 2)
     sj.run(WORLD, agent, steps=100)

@@ -120,7 +120,7 @@ def flipped(path: Path, _: Path) -> None:
     "damage", [empty_folder, copied_content, copied_with_its_seal, cut, emptied, a_pipe, flipped]
 )
 @pytest.mark.parametrize("kind", ["rows", "curves"])
-def test_a_bad_part_is_named_kept_and_run_again(
+def test_a_damaged_part_is_reported_kept_and_repeated(
     damage: Callable[[Path, Path], None], kind: str, small: sj.runs.Sweep, half: Path, tmp_path: Path
 ) -> None:
     """Whatever happens to a part between two runs, the tables are those of an undisturbed sweep."""
@@ -135,7 +135,7 @@ def test_a_bad_part_is_named_kept_and_run_again(
     assert not (half / "parts").exists()
 
 
-def test_a_part_that_vanishes_is_run_again(small: sj.runs.Sweep, half: Path, tmp_path: Path) -> None:
+def test_a_missing_part_is_made_again(small: sj.runs.Sweep, half: Path, tmp_path: Path) -> None:
     """If one or both files of a task are missing, they are made again."""
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
     the_parts(half)[0].unlink()
@@ -163,7 +163,7 @@ def test_every_flipped_bit_is_found(step: int, small: sj.runs.Sweep, half: Path,
     counted("flipped bits of parts", tried=tried, failed=missed)
 
 
-def test_a_disk_that_damages_everything_ends_it(
+def test_a_faulty_disk_ends_the_sweep(
     small: sj.runs.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sweep does not retry for ever: after three rounds it reports what is wrong."""

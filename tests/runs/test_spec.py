@@ -161,7 +161,7 @@ def test_wrong_types_get_one_sentence(data: dict[str, Any], message: str) -> Non
         sj.runs.parse_sweep(data)
 
 
-def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
     """The error names the file and the line."""
     file = tmp_path / "bad.toml"
     file.write_text("seeds = = 3")

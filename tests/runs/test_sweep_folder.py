@@ -288,7 +288,7 @@ def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None
     assert not list((tmp_path / "killed").glob("**/.*.partial"))
 
 
-def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
+def test_an_option_does_not_shadow_a_figure(tmp_path: Path) -> None:
     """The option `rate` of an agent has its own column beside the learned rate."""
     agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
     sj.run_sweep(sj.runs.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
@@ -388,7 +388,7 @@ def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path)
     assert contents(out) == expected
 
 
-def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
+def test_a_second_process_is_refused(long: tuple[Path, bytes], tmp_path: Path) -> None:
     """A second process on the same folder is refused with a sentence; the first is unaffected."""
     file, expected = long
     out = tmp_path / "out"
@@ -534,7 +534,7 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
     assert contents(tmp_path / "out") == expected
 
 
-def test_no_scheduler() -> None:
+def test_a_missing_cluster_is_reported() -> None:
     """A missing cluster is reported in one sentence."""
     with (
         pytest.raises(ValueError, match="no Dask scheduler at tcp"),

@@ -130,7 +130,7 @@ def test_gains_of_policies_are_those_from_the_first_state() -> None:
     assert len(classes) > 1
 
 
-def test_lengths_are_beginnings(tmp_path: Path) -> None:
+def test_shorter_lengths_are_prefixes(tmp_path: Path) -> None:
     """A run of 100 steps is a prefix of that of 1,000: each length has the numbers of a run that stops there."""
     file = tmp_path / "model.toml"
     file.write_text(MODEL.format(reward=5.0))
@@ -161,7 +161,7 @@ def test_lengths_are_beginnings(tmp_path: Path) -> None:
     assert (longer.curve.reward[0], longer.curve.rate[0]) == (shorter["reward"], shorter["rate"])
 
 
-def test_actions_that_are_lacking_are_never_taken(tmp_path: Path) -> None:
+def test_missing_actions_are_never_taken(tmp_path: Path) -> None:
     """No agent of a sweep takes, or finally prefers, an action that a state lacks, however it explores."""
     file = tmp_path / "model.toml"
     file.write_text(MODEL.format(reward=-5.0))  # so that 0 would look attractive
@@ -221,7 +221,7 @@ def test_the_content_of_a_model_decides_its_cells(tmp_path: Path) -> None:
         sj.run_sweep(sj.runs.parse_sweep(data(file)), tmp_path / "first", pool, jobs=1)
 
 
-def test_models_of_as_many_numbers_but_other_shapes(tmp_path: Path) -> None:
+def test_models_of_equal_size_but_different_shape(tmp_path: Path) -> None:
     """Two states with three actions and three with two work in one sweep, each with its own policy."""
     shapes = ((2, 3), (3, 2), (6, 1))
     files = []
@@ -288,7 +288,7 @@ def test_every_problem_is_a_world() -> None:
 
 
 @pytest.mark.parametrize("how", ["run", "run_many", "sweep"])
-def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
+def test_missing_actions_start_at_minus_infinity(how: str, tmp_path: Path) -> None:
     """Values of missing actions are -inf from the start, in every way to run."""
     file = tmp_path / "model.toml"
     file.write_text(MODEL.format(reward=-5.0))
@@ -306,7 +306,7 @@ def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
         assert swept(data, tmp_path / "out")["error"].null_count() == 2
 
 
-def test_where_nothing_is_lacking_nothing_changes() -> None:
+def test_without_missing_actions_values_are_unchanged() -> None:
     """A world with all actions leaves its agent's values unchanged."""
     from sojourn.runs.loop import without_missing
 
@@ -352,7 +352,7 @@ def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
         ({"time": 1.0, "steps": [5, 10]}, "one episode and one number of steps"),
     ],
 )
-def test_times_that_make_no_sense_are_refused(changes: dict[str, Any], words: str) -> None:
+def test_invalid_times_are_refused(changes: dict[str, Any], words: str) -> None:
     """Times must be positive and distinct, and need exactly one maximum number of steps."""
     given = {"seeds": 1, "steps": 10, "world": [{"kind": "gosavi"}], "agent": [{"kind": "smart"}]}
     with pytest.raises(ValueError, match=words):

@@ -89,7 +89,7 @@ BAITS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BAITS)
-def test_baits_by_their_definition(name: str) -> None:
+def test_baits_match_their_definition(name: str) -> None:
     """Rewards of both actions at each decision, and the dynamic regret, match the formulas over two episodes of 900."""
     world, pays, durations = BAITS[name]
     world_rng, choices = sj.stream(1), np.random.default_rng(2)

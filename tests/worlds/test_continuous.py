@@ -324,7 +324,7 @@ def test_the_grid_of_workload_converges() -> None:
     assert (solved[1] - solved[0]) / (solved[2] - solved[1]) == pytest.approx(4.0, abs=0.6)
 
 
-def test_a_place_is_found_again() -> None:
+def test_a_position_can_be_restored() -> None:
     """An environment with vector states can be restored to another's position, and continues identically."""
     one, other = (gym.make("sojourn/CMu-v0", compiled=False).unwrapped for _ in range(2))
     one.reset(seed=1)

@@ -78,7 +78,7 @@ def test_none_of_them_ends_a_process() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, str(len(DEADLY) + 2)), done.stderr
 
 
-def test_what_a_world_was_made_of_may_change_afterwards() -> None:
+def test_a_world_is_independent_of_its_source_arrays() -> None:
     """Changing the arrays that a world was made from does not affect its environment."""
     successor = np.array(TABULAR.successor)
     env, same = (
@@ -148,7 +148,7 @@ def test_a_policy_is_read_within_bounds() -> None:
 @pytest.mark.parametrize(
     "laws", [FlatLaws(np.array([9], np.int8), np.ones((1, 3))), FlatLaws(np.array([0]), np.ones((1, 3)))]
 )
-def test_laws_that_there_are_not_are_refused(laws: FlatLaws) -> None:
+def test_unknown_laws_are_refused(laws: FlatLaws) -> None:
     """A model refuses unknown kinds of laws, which compiled code would misread."""
     with pytest.raises(ValueError, match=r"reward_law\.kind .*make laws with sojourn\.models\.laws"):
         sj.SMDP([0, 1], [0, 1], [0], [1.0], duration=[1.0], reward_law=laws)

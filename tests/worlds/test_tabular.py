@@ -176,7 +176,7 @@ def test_an_action_that_a_state_lacks_is_refused(compiled: bool) -> None:
         sj.run_many(Tabular(EVERY_LAW), [agent], [0], 10)
 
 
-def test_initial_values_hide_what_is_not_there() -> None:
+def test_initial_values_hide_missing_actions() -> None:
     """An action of value -inf is neither taken nor counted as divergence, in single and in many runs."""
     assert available(EVERY_LAW).tolist() == [[True, False, True], [False, True, False], [True, False, True]]
     assert same(Tabular(EVERY_LAW).available, available(EVERY_LAW))
