@@ -1,4 +1,4 @@
-"""The answer for a log: the record in `log.json`, the terminal output, the chart, and the section of the page."""
+"""What a log says: the record in `log.json`, the lines for a terminal, the chart, and the section of the page."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from sojourn.report.looks import AREAS, BLUE, GREEN, GREY, ORANGE, Look
 from sojourn.report.words import counted, number
 
 FILE = "log.json"
-_CARRIERS = 3  # rows of advice that are highlighted
-_DRAWN = 30  # states drawn one by one in the chart
+_CARRIERS = 3  # rows of advice that come first
+_DRAWN = 30  # states whose actions are drawn one by one
 
 
 @dataclass(frozen=True)
 class RateBounds:
-    """A rate per unit time, with its interval."""
+    """A rate per unit time, and the ends of its interval."""
 
     rate: float
     low: float
@@ -48,7 +48,7 @@ class Advice:
     rows: int  # rows with this state
     commonest: str
     commonest_count: int
-    visits: float  # the share of the policy's steps in this state
+    visits: float  # the share of the policy's steps that are in this state
     adds: float | None = None  # what the advice adds to the gain in this state
     done: dict[str, int] = field(default_factory=dict)  # how often each action was taken
     place: tuple[float | str, ...] = ()  # the parts of the state
@@ -74,7 +74,7 @@ class Logged:
     low: float
     beats_behaviour: float
     advice: tuple[Advice, ...]
-    plain_gain: float | None  # the gain of the log's model, treated as exact
+    plain_gain: float | None  # the gain of the log's model, solved as if the model were exact
     sentences: tuple[str, ...]  # about the behaviour, the improvement and the given policy, if there is one
     refused: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
@@ -82,20 +82,20 @@ class Logged:
     weighted: RateBounds | None = None
     version: str = ""
     per: str = "unit time"
-    markov: MarkovCheck | None = None  # tests for memory and drift; None without the rows
-    parts: tuple[str, ...] = ()  # names of the parts of a state
+    markov: MarkovCheck | None = None  # of memory and drift; None if the rows are not known
+    parts: tuple[str, ...] = ()  # what the parts of a state are called
 
     def write(self, folder: Path) -> None:
-        """Write the record into a folder, created if necessary."""
+        """Write the record into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, as_json(self))
 
 
 def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
-    """Return the answer for the log in a file.
+    """Return all that the log in a file says.
 
-    `columns` names its columns, where several are separated by commas; `policy` is a JSON file. With a time
-    column, it is a table of events.
+    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
+    time, it is a table of events.
     """
     alone = [name for name in ("unit", "earning", "per") if name in columns and "time" not in columns]
     if alone:
@@ -140,7 +140,7 @@ def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
 
 
 def _part(text: str) -> str | Bins:
-    """Parse a column of the state, with its bins if it has any, such as "miles:width=25000"."""
+    """Return a column of the state, or how it is cut, such as "miles:width=25000"."""
     column, mark, how = text.partition(":")
     if not mark:
         return text
@@ -155,7 +155,7 @@ def _part(text: str) -> str | Bins:
 
 
 def _amount(given: str | None) -> str | float | None:
-    """Parse the name of a column, or a number."""
+    """Return the name of a column, or a number."""
     if given is None:
         return None
     try:
@@ -176,9 +176,9 @@ def answered(
     policy: dict[str, str] | None = None,
     parts: tuple[str, ...] = ("state",),
 ) -> Logged:
-    """Return the answer for a log, and about a policy if one is given by the names of states and actions.
+    """Return all that a log says, also about a policy if one is given, by the names of states and actions.
 
-    `parts` are the names of the parts of a state.
+    `parts` are what the parts of a state are called.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -236,7 +236,7 @@ def answered(
 
 
 def _plain(log: Log) -> float | None:
-    """Return the gain of a log's model, unless it depends on the state."""
+    """Return the gain of the model of a log, if it has one that does not depend on the state."""
     try:
         return solve(log.model()).gain
     except (NotSolvedError, ValueError):
@@ -246,7 +246,7 @@ def _plain(log: Log) -> float | None:
 def _labelled(
     policy: dict[str, str], states: dict[Label, str], actions: dict[Label, str]
 ) -> dict[Label, Label]:
-    """Translate a policy from names of states and actions to labels."""
+    """Return a policy with the labels of states and actions in place of their names."""
     found: dict[Label, Label] = {}
     by_state, by_action = ({name: label for label, name in names.items()} for names in (states, actions))
     for state, action in policy.items():
@@ -266,7 +266,7 @@ def _labelled(
 
 
 def lines(found: Logged) -> list[str]:
-    """Return the terminal output: what was earned, what would be better, and the policy with the counts behind it."""
+    """Return for a terminal what was earned, what would be better, and the policy with the counts it rests on."""
     what = f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}"
     left_out = [f"left out: {sentence}" for sentence in found.refused]
     notes = [f"note: {sentence}" for sentence in found.findings]
@@ -281,7 +281,7 @@ def lines(found: Logged) -> list[str]:
 
 
 def _sentences(found: Logged) -> list[str]:
-    """Return the sentences about the behaviour, the improvement, the given policy and the assumptions."""
+    """Return what was found about the behaviour, the improvement, the given policy and the assumptions."""
     told = list(found.sentences)
     if found.weighted is not None:
         told.append(
@@ -292,7 +292,7 @@ def _sentences(found: Logged) -> list[str]:
 
 
 def carrying(found: Logged) -> list[Advice]:
-    """Return the (up to three) rows of advice that carry most of the gain, each at least 1 %."""
+    """Return the three rows of advice that carry most of the gain, without those that carry less than 1 %."""
     least = 0.01 * sum(one.adds or 0.0 for one in found.advice)
     ranked = sorted(found.advice, key=lambda one: -(one.adds or 0.0))[:_CARRIERS]
     return [one for one in ranked if (one.adds or 0.0) > max(least, 0.0)]
@@ -307,7 +307,7 @@ def _carried(found: Logged) -> list[str]:
 
 
 def _caution(found: Logged) -> list[str]:
-    """Return a warning if solving the log's model as exact would claim more."""
+    """Return a warning if solving the log's model as if it were exact would claim more."""
     if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
         return []
     return [
@@ -320,7 +320,7 @@ def _caution(found: Logged) -> list[str]:
 
 
 def rates(found: Logged) -> Whiskers:
-    """Return the chart of what the log earned, what the advice would earn at least, and what a given policy would earn."""
+    """Return what the log earned, what the advice would earn with its lower limit, and what a given policy would earn."""
     rows = [
         Whisker("what was done", Look(GREY), found.behaviour.rate, found.behaviour.low, found.behaviour.high)
     ]
@@ -343,20 +343,20 @@ def rates(found: Logged) -> Whiskers:
 
 
 def picture(found: Logged) -> Chart | blocks.Charts:
-    """Return the charts of past and advised actions by state, with counts: state by state, or as maps if there are many."""
+    """Return what was done and what would be done by state, with counts: state by state, or as maps if there are many pairs."""
     if len(found.advice) > _DRAWN:
         order = list(dict.fromkeys(action for one in found.advice for action in one.done))
         drawn = [_map(found, "What was done most often", [one.commonest for one in found.advice], order)]
         if not found.kept:
             drawn.append(_map(found, "What would be done", [one.action for one in found.advice], order))
         known = [one for each in drawn for one in each]
-        if len(known) == len(drawn):  # not three, which would need many maps
+        if len(known) == len(drawn):  # no third part, which would need many maps
             return blocks.Charts([*known, _row_counts(found, known[0])])
     return _by_state(found)
 
 
 def _by_state(found: Logged) -> Heatmap:
-    """Return the heatmap of actions by state, with the advice marked; of many states, those with the most rows."""
+    """Return how often each action was taken in each state, with the advice marked; of many states, those with the most rows."""
     most = sorted(range(len(found.advice)), key=lambda at: -found.advice[at].rows)[:_DRAWN]
     drawn = [found.advice[at] for at in sorted(most, reverse=True)]  # the first row is at the bottom
     actions = list(dict.fromkeys(action for one in found.advice for action in (*one.done, one.action)))
@@ -383,7 +383,7 @@ def _by_state(found: Logged) -> Heatmap:
 
 
 def _map(found: Logged, title: str, actions: list[str], order: list[str]) -> list[Regions]:
-    """Return the map of a policy if states are pairs; actions have the same colours in all maps."""
+    """Return the map of a policy if states are pairs; an action has the same colour in all maps."""
     places = [one.place for one in found.advice]
     parts = found.parts if len(found.parts) == len(places[0]) else [f"part {at + 1}" for at in range(3)]
     drawn = policy_map.maps(policy_map.Drawn("", places, parts, actions, order, None))
@@ -398,7 +398,7 @@ def _map(found: Logged, title: str, actions: list[str], order: list[str]) -> lis
 
 
 def _row_counts(found: Logged, like: Regions) -> Heatmap:
-    """Return a map of the number of rows of each state."""
+    """Return the number of rows of each state, as a map like that of a policy."""
     rows = {one.place: one.rows for one in found.advice}
     values = [[rows.get((x, y)) for x in like.x.values] for y in like.y.values]
     scale = Colours("rows", 0.0, float(max(rows.values())))
@@ -409,7 +409,7 @@ def _row_counts(found: Logged, like: Regions) -> Heatmap:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return the section for the `log.json` in a folder."""
+    """Return what `log.json` in a folder holds."""
     found = read_record(Logged, given)
     most = [] if found.kept else carrying(found)
     parts: list[blocks.Block] = [blocks.Note(f"Assumed: {ASSUMED.removeprefix('if ')}.")]

@@ -75,10 +75,10 @@ _FIRSTS = {"start", "first", "kind"}
 
 
 def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
-    """Flatten options into columns of a table.
+    """Return options as columns of a table.
 
-    A schedule becomes a column for each of its numbers, the first under the option's own name; an option with the
-    name of a figure gets a prefix.
+    A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
+    with the name of a figure gets a prefix.
 
     >>> from sojourn.agents.exploration import Decay
     >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
