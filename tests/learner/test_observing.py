@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sojourn as sj
 from networks_worlds import Offers, Wear
 from small_envs import Maze, sentence
-from sojourn.learner.by_name import constructor
+from sojourn.learner.by_name import Beginning, Place, begun
 from sojourn.learner.watch import tensorboard
 
 SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
@@ -473,12 +473,14 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
 
     `sojourn policy` says that its file has no table.
     """
-    env, small = gym.make("sojourn/Wear-v0", compiled=False), {**QUICK["deep_q"], "hidden": [4]}
-    learner = sj.Learner(env, constructor("deep-q", small))
+    place, small = Place("sojourn/Wear-v0", {"compiled": False}), {**QUICK["deep_q"], "hidden": [4]}
+    learner = begun(tmp_path / "l", place, Beginning("deep-q", small))
     assert learner.chosen == "deep-q, as asked for"
     assert learner.train(30).steps == 30
     learner.save(tmp_path / "network.zip")
     assert "holds an agent that observes, which has no table of states" in sentence(
         lambda: sj.load_policy(tmp_path / "network.zip"), ValueError
     )
-    assert "did you mean 'hidden'" in sentence(lambda: constructor("deep-q", {"hiden": 3}), ValueError)
+    assert "did you mean 'hidden'" in sentence(
+        lambda: begun(tmp_path / "l", place, Beginning("deep-q", {"hiden": 3})), ValueError
+    )

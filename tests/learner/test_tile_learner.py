@@ -15,7 +15,7 @@ from networks_worlds import Offers, Wear
 from small_envs import sentence
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.envs.reader import ArrayReader
-from sojourn.learner.by_name import constructor, status_of
+from sojourn.learner.by_name import Beginning, Place, begun, standing
 from sojourn.rules.values import same
 
 
@@ -110,14 +110,17 @@ def test_bounds_are_those_of_the_space() -> None:
     assert ArrayReader(spaces.Dict(a=spaces.Box(0, 9, (1,)), b=box), spaces.Discrete(2)).bounds.high[0] == 9.0
 
 
-def test_tiles_are_named_on_the_command_line() -> None:
+def test_tiles_are_named_on_the_command_line(tmp_path: Path) -> None:
     """Tiles can be given by name with options, and the status identifies the agent."""
-    learner = sj.Learner(gym.make("sojourn/Wear-v0"), constructor("tile-q", {"tilings": 4, "centring": 0.2}))
+    place = Place("sojourn/Wear-v0", {})
+    learner = begun(tmp_path / "l", place, Beginning("tile-q", {"tilings": 4, "centring": 0.2}))
     assert learner.chosen == "tile-q, as asked for"
     assert (learner.agent.kind, learner.agent.options) == ("tile_q", {"tilings": 4, "centring": 0.2})
-    status = status_of(learner)
-    assert (status.agent, status.estimator, status.states) == ("tile_q", "Centred", None)
-    assert "did you mean 'tilings'" in sentence(lambda: constructor("tile-q", {"tiling": 3}), ValueError)
+    assert (standing(learner).agent, standing(learner).estimator) == ("tile_q", "Centred")
+    assert standing(learner).states is None
+    assert "did you mean 'tilings'" in sentence(
+        lambda: begun(tmp_path / "l", place, Beginning("tile-q", {"tiling": 3})), ValueError
+    )
 
 
 def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:

@@ -27,7 +27,7 @@ from sojourn.answers.comparison.plan import Settings, tuned_options
 from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
 from sojourn.envs import make
-from sojourn.learner.by_name import constructor, train_into
+from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 from sojourn.rates.catalogue import named_rate
 from sojourn.rules.jit.identity import source_of
 from sojourn.runs.build import build_agent, build_world
@@ -320,13 +320,11 @@ def test_compared_by_name(folder: Path) -> None:
 
 def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     """A learner with a user's world, agent and estimator can be trained, saved, loaded and evaluated by name."""
-    file = folder / "learner.sojourn"
-    agent = constructor("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01})
-    stands, _ = train_into(
-        file, sj.Learner(make("users_code:Tossed", {"pay": 3.0}), agent, seed=3), steps=2000
-    )
+    file, place = folder / "learner.sojourn", Place("users_code:Tossed", {"pay": 3.0})
+    new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
+    stands, _ = train_into(file, begun(file, place, new), Training(steps=2000))
     assert (stands.agent, stands.estimator, stands.steps) == ("Persistent", "Forgotten", 2000)
-    loaded = sj.Learner.load(file, make("users_code:Tossed", {"pay": 3.0}))
+    loaded = begun(file, place, None)
     assert loaded.rate == stands.rate
     assert loaded.evaluate(duration=9000.0, seed=1).rate == pytest.approx(
         1.0, abs=0.1
@@ -339,8 +337,8 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
 def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
     """A command reads a saved learner with a user's classes once the module is named, as the error suggests."""
     file = folder / "named.sojourn"
-    agent = constructor("users_code:persistent", {"rate": "users_code:Forgotten"})
-    train_into(file, sj.Learner(make("sojourn/Jobs-v0", {}), agent, seed=3), steps=50)
+    new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten"}, seed=3)
+    train_into(file, begun(file, Place("sojourn/Jobs-v0", {}), new), Training(steps=50))
     command = [str(COMMAND), "policy", str(file)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,9 +84,7 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume continues from there.
     """
-    from sojourn.envs import make
-    from sojourn.learner.by_name import constructor, train_into, verdict_on
-    from sojourn.learner.learner import Learner
+    from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into, verdict_on
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given; leave one out")
@@ -98,18 +95,15 @@ def train(
         )
     if agent_option and agent is None:
         raise ValueError("--agent-option needs --agent; name the agent too, such as --agent smart")
-    env_options = options_of(env_option, "--env-option")
-    make_env = partial(make, env_name(env_id), env_options, max_episode_steps)
+    place = Place(env_name(env_id), options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
-    cut, found_at = None if bins is None else plain(bins), key_or_number(duration)
+    cut = None if bins is None else plain(bins)
     _import_all(module)
-    if resume:
-        learner = Learner.load(out, make_env)
-    else:
-        learner = Learner(make_env, constructor(agent, options), duration=found_at, bins=cut, seed=seed)
+    new = Beginning(agent, options, key_or_number(duration), cut, seed)
+    learner = begun(out, place, None if resume else new)
     if not as_json:
         say(f"agent: {learner.chosen}")
-    stands, interrupted = train_into(out, learner, steps=steps, time=time, tensorboard=tensorboard)
+    stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
     if interrupted and not stands.steps:
         say("sojourn: interrupted before the first step; nothing was saved", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -187,13 +181,12 @@ def evaluate(
     If the time is too short for an interval, it says roughly how much is needed.
     """
     from sojourn.answers.verdict import judged
-    from sojourn.learner.by_name import environments_for, verdict_on
-    from sojourn.learner.learner import Learner
+    from sojourn.learner.by_name import begun, place_for, verdict_on
 
     _import_all(module)
     named = None if env is None else env_name(env)
-    make_env = environments_for(file, named, options_of(env_option, "--env-option"))
-    found = verdict_on(Learner.load(file, make_env), time, seed)
+    place = place_for(file, named, options_of(env_option, "--env-option"))
+    found = verdict_on(begun(file, place, None), time, seed)
     if out is not None:
         judged(file.name, found).write(out)
     if as_json:

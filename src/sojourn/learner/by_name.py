@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.agents.networks.protocol import ObservingAgent
+from sojourn.data.files import Json
 from sojourn.data.hints import Given, fitted
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
@@ -26,6 +27,39 @@ from sojourn.runs.build import build_agent
 _ID, _MODULE = re.compile(r"[\w./-]{1,200}", re.ASCII), re.compile(r"[\w.]{1,200}", re.ASCII)
 _STEPS = 100_000  # the default length of training
 _EVALUATED = 10_000.0  # by default, an evaluation lasts as long as this many steps of training took
+
+
+class Place(NamedTuple):
+    """An environment by its id, with its options."""
+
+    env_id: str
+    options: Mapping[str, Given]
+    max_episode_steps: int | None = None
+
+    def made(self) -> Environment:
+        """Return a new environment of this kind."""
+        return make(self.env_id, self.options, self.max_episode_steps)
+
+
+class Beginning(NamedTuple):
+    """The configuration of a new learner: an agent by name, such as harmonic-r, and the settings of `Learner`.
+
+    Without a name, the learner chooses the agent.
+    """
+
+    agent: str | None
+    options: Mapping[str, Given]
+    duration: str | float = "duration"
+    bins: Json = None
+    seed: int = 0
+
+
+class Training(NamedTuple):
+    """How long to train, in steps or in the environment's time, and where to write TensorBoard's files."""
+
+    steps: int | None = None
+    time: float | None = None
+    tensorboard: Path | None = None
 
 
 class Status(NamedTuple):
@@ -43,13 +77,21 @@ class Status(NamedTuple):
     earned: float | None
 
 
-def constructor(name: str | None, options: Mapping[str, Given]) -> functools.partial[Any] | None:
-    """Bind an agent's options to its constructor, so that they are not mistaken for those of `Learner`.
+def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
+    """Return a new learner, or the one in the file if no configuration is given."""
+    if beginning is None:
+        return Learner.load(file, place.made)
+    return Learner(
+        place.made,
+        None if beginning.agent is None else _named(beginning.agent, beginning.options),
+        duration=beginning.duration,
+        bins=beginning.bins,
+        seed=beginning.seed,
+    )
 
-    Without a name, the learner chooses its agent.
-    """
-    if name is None:
-        return None
+
+def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
+    """Bind an agent's options to its constructor, so that they are not mistaken for those of `Learner`."""
     kind = name.replace("-", "_")
     made: functools.partial[Any]
     if kind in OBSERVERS:
@@ -62,32 +104,24 @@ def constructor(name: str | None, options: Mapping[str, Given]) -> functools.par
     return made
 
 
-def train_into(
-    file: Path,
-    learner: Learner,
-    *,
-    steps: int | None = None,
-    time: float | None = None,
-    tensorboard: Path | None = None,
-) -> tuple[Status, bool]:
-    """Train a learner for some steps, or for a time on the environment's clock, and save it in the file.
+def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
+    """Train a learner, and save it in the file.
 
     Return its status, and whether it was interrupted. Whatever ends the training, what was learned is saved.
     """
-    callbacks = [] if tensorboard is None else [writer(str(tensorboard))]
-    if time is None:
-        steps = steps or _STEPS
+    callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
+    steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
     with interruptible():  # until everything is saved, Ctrl-C only asks the training to end
         try:
-            learner.train(steps, duration=time, callbacks=callbacks, progress=True)
+            learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
         except KeyboardInterrupt:
             interrupted = True
         finally:
             with uninterrupted():
                 if learner.totals.steps:
                     learner.save(file)
-    return status_of(learner), interrupted
+    return standing(learner), interrupted
 
 
 def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Verdict:
@@ -101,10 +135,8 @@ def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Ve
     return learner.verdict(duration=time, seed=seed, progress=True)
 
 
-def environments_for(
-    file: Path, env_id: str | None, options: Mapping[str, Given]
-) -> functools.partial[Environment]:
-    """Return what makes environments for evaluating a saved learner: the one named, or that of its training.
+def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:
+    """Return the environment in which to evaluate a saved learner: the one named, or that of its training.
 
     A file is only data: it may name a registered environment, but not a module to import, which has to be named
     again. The options of the training apply unless others are given.
@@ -125,12 +157,11 @@ def environments_for(
             )
         env_id = saved["id"]
     if saved is None or env_id.rpartition(":")[2] != saved["id"]:
-        return functools.partial(make, env_id, options)
-    options = {**(saved["kwargs"] or {}), **options}
-    return functools.partial(make, env_id, options, saved["max_episode_steps"])
+        return Place(env_id, options)
+    return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
 
 
-def status_of(learner: Learner) -> Status:
+def standing(learner: Learner) -> Status:
     """Return the status of a learner."""
     totals = learner.totals
     return Status(
