@@ -158,7 +158,7 @@ def test_every_flipped_bit_is_found(step: int, small: sj.runs.Sweep, half: Path,
             tried += 1
             missed += store._is_sealed(path, planned[0], kind, seal)
             if bit % (509 * 10) == 0:
-                assert store.Parts(half, curves=True).looked_through(planned) == ([], [path.name])
+                assert store.Parts(half, curves=True).verify(planned) == ([], [path.name])
             path.write_bytes(sound)
     counted("flipped bits of parts", tried=tried, failed=missed)
 

@@ -122,7 +122,7 @@ def _read(found: Output, budget: Budget) -> Section:
         given = load_json(file)
         readers = studies() if kind in studies() else READERS
     try:
-        return _drawable(readers[kind](folder, given, budget))
+        return _with_checked_charts(readers[kind](folder, given, budget))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
@@ -134,7 +134,7 @@ def _read(found: Output, budget: Budget) -> Section:
         ) from None
 
 
-def _drawable(section: Section) -> Section:
+def _with_checked_charts(section: Section) -> Section:
     """Check that every chart's initial choice has data, which truncated tables may lack."""
     for block in (section.picture, *section.blocks):
         for chart in block.items if isinstance(block, Charts) else (block,):

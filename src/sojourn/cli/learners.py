@@ -115,7 +115,7 @@ def train(
     found = None if interrupted else verdict_on(learner)
     if as_json:
         told = {"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted}
-        echo_json({**told, "verdict": None if found is None else _told(found)})
+        echo_json({**told, "verdict": None if found is None else _verdict_data(found)})
     elif found is not None:
         echo_lines(str(found).splitlines())
     if interrupted:
@@ -131,7 +131,7 @@ def _import_all(modules: list[str] | None) -> None:
         imported(module)
 
 
-def _told(found: Verdict) -> dict[str, Json]:
+def _verdict_data(found: Verdict) -> dict[str, Json]:
     """Return a verdict as JSON data."""
     rest = {name: one for name, one in found._asdict().items() if name not in ("evaluation", "baseline")}
     return {**found.evaluation._asdict(), "sentence": found.sentence, **rest}
@@ -190,7 +190,7 @@ def evaluate(
     if out is not None:
         judged(file.name, found).write(out)
     if as_json:
-        echo_json({"file": str(file), **_told(found)})
+        echo_json({"file": str(file), **_verdict_data(found)})
     else:
         echo_lines([f"{file}: {found.sentence}", *(f"warning: {each}" for each in found.warnings)])
 

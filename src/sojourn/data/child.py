@@ -134,10 +134,10 @@ class _Reader:
             "memory": memory,
         }
         try:
-            answer = self._asked(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
+            answer = self._request(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
             if answer is None:
                 raise ValueError(
-                    f"{path} cannot be read: the process that read it {self._end()}, with {memory} MB of memory; "
+                    f"{path} cannot be read: the process that read it {self._exit_reason()}, with {memory} MB of memory; "
                     f"fetch or make the file again, or set {MEMORY} to allow more"
                 )
             if "error" in answer:
@@ -148,9 +148,9 @@ class _Reader:
             if size > _KEPT_FOR_MB:
                 self.stop()  # it may still hold memory that would count against the next file's limit
 
-    def _asked(self, question: bytes, seconds: float) -> dict[str, Any] | None:
+    def _request(self, question: bytes, seconds: float) -> dict[str, Any] | None:
         """Return the answer to a question, or None if there is none."""
-        process = self._started()
+        process = self._running()
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - both are pipes
         try:
             with contextlib.suppress(BrokenPipeError):
@@ -171,7 +171,7 @@ class _Reader:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             self.stop()
             self.process = subprocess.Popen(  # noqa: S603 - this Python, with code of ours
@@ -184,7 +184,7 @@ class _Reader:
             )
         return self.process
 
-    def _end(self) -> str:
+    def _exit_reason(self) -> str:
         """Return how the process ended."""
         code, late = 0 if self.process is None else self.process.wait(), self.late
         self.stop()

@@ -70,7 +70,7 @@ class _Interpreter:
 
     def read(self, hint: Any, data: Any, where: str) -> Any:
         """Return data converted as a hint says, or raise an error that names its place."""
-        hint = spelled_out(hint)
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         if isinstance(hint, TypeVar):
             return self.read(hint.__bound__ or Any, data, where)
@@ -166,7 +166,7 @@ class _Interpreter:
         if get_origin(hint) is np.ndarray:
             if not _is_array_of(hint, data):
                 raise self.misfit(hint, data, where)
-            lengths = get_args(spelled_out(get_args(hint)[0]))
+            lengths = get_args(alias_target(get_args(hint)[0]))
             if Ellipsis not in lengths and data.ndim != len(lengths):
                 wrong = f"has the shape {data.shape}; the number of its dimensions must be {len(lengths)}"
                 raise MisfitError(where, wrong)
@@ -181,7 +181,7 @@ class _Interpreter:
 
     def said(self, hint: Any) -> str:
         """Return a hint in words; None is mentioned only if it is among `words`."""
-        hint = spelled_out(hint)
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         if hint in self.words:
             return self.words[hint]
@@ -309,7 +309,7 @@ class _ArgumentInterpreter(_Interpreter):
         )
 
     def said(self, hint: Any) -> str:
-        hint = spelled_out(hint)
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         others = _beside_arrays(inner) if origin in _UNIONS else None
         if others is not None:
@@ -329,12 +329,12 @@ _in_file, _written, _argument = _Interpreter(), _OptionInterpreter(), _ArgumentI
 _UNIONS = (Union, UnionType)
 
 
-def spelled_out(hint: Any) -> Any:
+def alias_target(hint: Any) -> Any:
     """Resolve a type alias, as NumPy's hints are from Python 3.12 on."""
     if not hasattr(hint, "__value__"):
         return hint
     arguments = get_args(hint)
-    return spelled_out(hint.__value__[arguments] if arguments else hint.__value__)
+    return alias_target(hint.__value__[arguments] if arguments else hint.__value__)
 
 
 def _is_list(hint: Any) -> bool:
@@ -368,7 +368,7 @@ def _protocol_names(protocol: type) -> set[str]:
     return {name for name in names if name in ("_fields", "__call__") or not name.startswith("_")}
 
 
-_ARRAY_LIKE = frozenset(get_args(spelled_out(ArrayLike)))
+_ARRAY_LIKE = frozenset(get_args(alias_target(ArrayLike)))
 
 
 def _beside_arrays(members: Sequence[Any]) -> list[Any] | None:

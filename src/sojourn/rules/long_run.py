@@ -162,9 +162,9 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
     widened = math.sqrt((1.0 + correlation) / (1.0 - correlation))
     deviation = math.sqrt(count * squares / (count - 1)) * widened
     skewness = float((off**3).mean()) / (squares / count) ** 1.5
-    bend = _bend(skewness / math.sqrt(count))
+    bend = _hall_coefficient(skewness / math.sqrt(count))
     quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return -deviation * _unbent(quantile, bend), -deviation * _unbent(-quantile, bend)
+    return -deviation * _skewed_quantile(quantile, bend), -deviation * _skewed_quantile(-quantile, bend)
 
 
 def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
@@ -180,17 +180,19 @@ def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
     squares = float(deviations @ deviations)
     if squares == 0.0:
         return 0.0, 0.0
-    bend = _bend(float((deviations**3).sum()) / squares**1.5)
+    bend = _hall_coefficient(float((deviations**3).sum()) / squares**1.5)
     quantile = float(stdtrit(squares**2 / float((deviations**4).sum()), 0.5 + level / 2.0))
-    return -math.sqrt(squares) * _unbent(quantile, bend), -math.sqrt(squares) * _unbent(-quantile, bend)
+    return -math.sqrt(squares) * _skewed_quantile(quantile, bend), -math.sqrt(squares) * _skewed_quantile(
+        -quantile, bend
+    )
 
 
-def _bend(skewness: float) -> float:
+def _hall_coefficient(skewness: float) -> float:
     """Return the coefficient of Hall's transformation for an estimate of this skewness, within limits."""
     return min(max(skewness / 6.0, -0.2), 0.2)
 
 
-def _unbent(quantile: float, bend: float) -> float:
+def _skewed_quantile(quantile: float, bend: float) -> float:
     """Return the quantile of a skewed Student's ratio, by inverting Hall's cubic transformation."""
     if abs(bend) < 1e-6:
         return quantile

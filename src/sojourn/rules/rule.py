@@ -135,10 +135,10 @@ def rule(
     call need none. A rule that kernels never call has `compiled=False`; it can be registered for a type at any
     time.
     """
-    return lambda generic: Rule(generic, check or _as_they_are, compiled, fallback)
+    return lambda generic: Rule(generic, check or _unchecked, compiled, fallback)
 
 
-def _as_they_are(*arguments: Field) -> tuple[Field, ...]:
+def _unchecked(*arguments: Field) -> tuple[Field, ...]:
     return arguments
 
 

@@ -86,7 +86,7 @@ class Cluster(Executor):
         self._waiting: set[Future[Any]] = set()
         self._broken = ""
         self._closed = threading.Event()
-        if not self._come_to_have_workers():
+        if not self._wait_for_workers():
             raise ValueError(f"the Dask scheduler at {address} has no workers; start some, and try again")
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -147,7 +147,7 @@ class Cluster(Executor):
             return None
         return int(sum(found.values()))
 
-    def _come_to_have_workers(self) -> bool:
+    def _wait_for_workers(self) -> bool:
         """Wait a few seconds for the first worker, and return whether there is one."""
         deadline = time.monotonic() + _PATIENCE
         while not self._threads():

@@ -307,18 +307,18 @@ def _stretch(
     world, agent, state, totals = borrowed(walk.world), borrowed(walk.agent), walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not is_state(state, num_states):
-        _blame(fault, -1, -1, 0.0, 1.0, spot(state))
+        _record_fault(fault, -1, -1, 0.0, 1.0, spot(state))
         return Walk(world, agent, state, totals)
     # On a fault it returns rather than breaks: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
         if not is_offered(state, action, num_states, num_actions):
-            _blame(fault, spot(state), action, 0.0, 1.0, 0)
+            _record_fault(fault, spot(state), action, 0.0, 1.0, 0)
             return Walk(world, agent, state, totals)
         world = _watched(world, _value(agent.rate))
         world, next_state, reward, duration = _step(world, state, action, world_rng)
         if not (is_state(next_state, num_states) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
-            _blame(fault, spot(state), action, reward, duration, spot(next_state))
+            _record_fault(fault, spot(state), action, reward, duration, spot(next_state))
             return Walk(world, agent, state, totals)
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         totals = counted(totals, reward, duration, agent.accepted)
@@ -329,7 +329,7 @@ def _stretch(
 
 
 @inlined
-def _blame(
+def _record_fault(
     fault: Column, state: float, action: Action, reward: float, duration: float, next_state: float
 ) -> None:
     """Record a step that breaks the rules."""

@@ -116,7 +116,7 @@ def run_sweep(
         parts = Parts(folder, curves=sweep.record > 0)
         parts.claim(source_digest())
         work = _Work(sweep, parts, executor, jobs, progress, log)
-        files = work.run_to_the_end(folder)
+        files = work.run_until_complete(folder)
         if lost := sweep.num_runs - work.runs:
             log.info("%d runs were lost: %r", lost, work.reason)
             return SweepOutcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, work.reason)
@@ -141,13 +141,13 @@ class _Work:
     runs: int = 0  # the number of runs written to parts
     reason: str = ""  # why the last lost task failed
 
-    def run_to_the_end(self, folder: Path) -> list[list[Path]]:
+    def run_until_complete(self, folder: Path) -> list[list[Path]]:
         """Execute missing tasks until all parts are intact; return their files, or none if runs were lost."""
         for _ in range(_ROUNDS):
             self.run_missing()
             if self.runs < self.sweep.num_runs:
                 return []
-            files, bad = self.parts.looked_through(self.tasks)
+            files, bad = self.parts.verify(self.tasks)
             if files:
                 return files
             for name in bad:
@@ -335,7 +335,7 @@ class Parts:
             write_text(path, rules + "\n")
 
     def written(self) -> set[int]:
-        """Return the indices of the tasks whose files exist; `looked_through` verifies them."""
+        """Return the indices of the tasks whose files exist; `verify` checks them."""
         kinds: dict[int, set[str]] = {}
         for path in self._folder.iterdir():
             if found := _PART.fullmatch(path.name):
@@ -354,7 +354,7 @@ class Parts:
                     buffer.getvalue(),
                 )
 
-    def looked_through(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
+    def verify(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
         """Verify all parts; return the files of each kind in the order of the tasks, given by their identities.
 
         Damaged files are set aside, and their names are returned too. If any file is damaged or missing, no

@@ -171,7 +171,7 @@ def _on_the_trend(summary: Summary) -> str:
     least, best = min(paper, key=lambda row: row.by_trend), min(paper, key=lambda row: row.by_best)
     wrong = [row for row in paper if row.by_average < 0.5]
     span = f" between v = {wrong[0].log_scale:.2g} and {wrong[-1].log_scale:.2g}" if wrong else ""
-    apart = next((row.log_scale for row in paper if _told_apart(row.log_scale, summary)), None)
+    apart = next((row.log_scale for row in paper if _distinguished(row.log_scale, summary)), None)
     told = (
         f" From v = {apart:.2g} on, B's growth can be told apart from linear growth."
         if apart is not None
@@ -190,7 +190,7 @@ def _least(share: float) -> str:
     return "all of them" if share == 1.0 else f"at least {100 * share:.0f} % of them"
 
 
-def _told_apart(log_scale: float, summary: Summary) -> bool:
+def _distinguished(log_scale: float, summary: Summary) -> bool:
     """Whether, from this log-scale on, B is nearly always taken to be exponential if it is, and hardly ever if it is not."""
     return all(
         row.exponential >= 0.95 if row.world == WORLDS[0] else row.exponential <= 0.05

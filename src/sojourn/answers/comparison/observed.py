@@ -445,14 +445,17 @@ def _measured(cells: Sequence[Cell], width: int) -> Iterator[tuple[Cell, Observe
     # No forking: it is unsafe after Polars was used. Ctrl-C reaches only this process, which ends the others.
     fresh = multiprocessing.get_context("spawn")
     deaf = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(min(width, len(cells)), fresh, signal.signal, deaf) as pool, _ended_with(pool):
+    with (
+        ProcessPoolExecutor(min(width, len(cells)), fresh, signal.signal, deaf) as pool,
+        _killed_on_error(pool),
+    ):
         begun = {pool.submit(measured, cell): cell for cell in cells}
         for done in as_completed(begun):
             yield begun[done], done.result()
 
 
 @contextlib.contextmanager
-def _ended_with(pool: ProcessPoolExecutor) -> Iterator[None]:
+def _killed_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
     """Kill the processes of a pool if anything goes wrong here."""
     try:
         yield

@@ -100,10 +100,10 @@ def best_threshold(world: Wear) -> float:
     def advantage(x: float) -> float:  # of continuing slightly beyond x
         return (1.0 - world.loss * x * x) * _time(world, x) - (1.0 + x) * _earned(world, x)
 
-    return float(brentq(advantage, 0.0, _furthest(world, advantage), xtol=1e-15, rtol=1e-15))
+    return float(brentq(advantage, 0.0, _unprofitable_wear(world, advantage), xtol=1e-15, rtol=1e-15))
 
 
-def _furthest(world: Wear, advantage: Callable[[float], float]) -> float:
+def _unprofitable_wear(world: Wear, advantage: Callable[[float], float]) -> float:
     """Return a wear beyond which continuing does not pay."""
     x = 1.0 / math.sqrt(world.loss)
     while advantage(x) > 0.0:
