@@ -1,4 +1,4 @@
-"""The exact solution of a named model: its record in `solution.json`, its terminal output, chart, and section."""
+"""An exact solution by name: its record in `solution.json`, its words for a terminal, its chart, and its section of the page."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
-_OFTEN = 0.01  # share of time: states below it are not worth a sentence
-_EASY = 200_000  # states: up to this many, one more evaluation is quick
+_OFTEN = 0.01  # of the time: states where less is spent are rarely worth a sentence
+_EASY = 200_000  # states: up to here one more evaluation does not take long
 
 
 @dataclass(frozen=True)
 class Closest:
-    """The cheapest replacement of one of the policy's actions, and how long it takes to see the difference.
+    """The action that costs least if it always takes the place of the policy's own, and how long it takes to see that.
 
-    Only states with at least 1 % of the time count, and only actions that are worse than the policy's. `time` is
-    how long both policies must run for the difference to show at a level of 95 % with a probability of 80 %.
+    Only states count in which at least 1 % of the time is spent, and only actions that are not as good as the policy's own.
+    `time` is how long both policies must run so that the difference shows at a level of 95 % with a probability of 80 %.
     """
 
     state: int
@@ -103,7 +103,7 @@ class Solved:
     places: tuple[tuple[float | str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check that all parts cover the same states."""
+        """Check that all parts are for the same states."""
         per_state = (
             self.policy, self.bias or self.policy, self.state_names or self.policy, self.gains or self.policy,
             self.second or self.policy, self.places or self.policy, *self.by_state.values(),
@@ -115,11 +115,11 @@ class Solved:
             raise ValueError(f"policy, bias, gains and names do not all belong to {self.states} states")
 
     def state_name(self, state: int) -> str:
-        """Return the name of a state, or its number if it has none."""
+        """Return the name of a state, or its number if it has no name."""
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, state: int) -> str:
-        """Return the name of the action that the policy takes in a state, or of those that it draws from."""
+        """Return the name of the action that the policy takes in a state, or of those that it draws."""
         if self.probabilities is not None:
             drawn = self.probabilities[state]
             if len(drawn) > 1:
@@ -129,12 +129,12 @@ class Solved:
 
     @property
     def unit(self) -> str:
-        """The unit of the gain, in words."""
+        """What the gain counts, in words."""
         below = "unit time" if self.per == "duration" else self.per
         return f"per {below}" if self.maximise == "reward" else f"{self.maximise} per {below}"
 
     def write(self, folder: Path) -> None:
-        """Write the record, its README and its figure into a folder, created if necessary."""
+        """Write the record, its text and its figure into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         record: dict[str, Json] = as_json(self)
         write_json(folder / FILE, record)
@@ -154,10 +154,9 @@ def solve_named(
     policy: Path | None = None,
     whole: bool = True,
 ) -> Solved:
-    """Solve a named problem, or the model in a file, for the largest amount per unit of another.
+    """Solve a problem by name, or the model in a file, for the largest of an amount per unit of another one.
 
-    `policy` is a file for the policy, .csv or .json. Unless the record must be `whole`, what is slow for a large
-    model is left out.
+    `policy` is a file for the policy, .csv or .json. Unless it must be `whole`, what takes long for a large model is left out.
 
     >>> found = solve_named("long-shot", {})
     >>> found.gain, found.policy, found.action_names
@@ -219,7 +218,7 @@ def _probabilities(model: SMDP, policy: Floats) -> tuple[dict[str, float], ...]:
 
 
 def _further(found: Solution) -> dict[str, Any]:
-    """Return what takes one more evaluation: the deviation, and the columns by state."""
+    """Return what takes one more evaluation: the deviation, and what is known state by state."""
     try:
         worth = found.worth
     except NotSolvedError:
@@ -249,13 +248,13 @@ def _finite(values: Floats) -> tuple[float | None, ...]:
 
 
 def _closest(found: Solution, known: ByState) -> Closest | None:
-    """Return the cheapest other action in the long run, in states where much time is spent."""
+    """Return the other action that costs least in the long run, in states where much time is spent."""
     if found.limits or known.cost is None or known.second is None or known.shares is None:
         return None
     worth = found.worth
     size = max(
         abs(worth.gain), float(np.nanmax(known.cost, initial=0.0))
-    )  # equally good actions do not count
+    )  # actions that are as good do not count
     dear = np.where((known.shares >= _OFTEN) & (known.cost > 1e-9 * size), known.cost, np.inf)
     state = int(np.argmin(dear))
     if not math.isfinite(dear[state]):
@@ -270,7 +269,7 @@ def _closest(found: Solution, known: ByState) -> Closest | None:
 
 
 def rates_of(model: SMDP, policy: Ints) -> dict[str, float] | None:
-    """Return every amount per unit time under a policy; None if there is none, or if they depend on chance.
+    """Return every amount per unit time under a policy; None if the model counts none, or they depend on chance.
 
     >>> import numpy as np
     >>> from sojourn.models import from_dict
@@ -291,7 +290,7 @@ _NAMES_SHOWN = 20
 
 
 def lines(found: Solved) -> list[str]:
-    """Return the terminal output: the gain with its bounds, the policy, and anything odd about the model."""
+    """Return the gain with its bounds, the policy, and anything odd about the model."""
     proven = "an estimate without proven bounds"
     if found.lower is not None and found.upper is not None:
         proven = f"between {found.lower:.10g} and {found.upper:.10g}"
@@ -311,7 +310,7 @@ def lines(found: Solved) -> list[str]:
 
 
 def told(found: Solved) -> list[blocks.Block]:
-    """Say how far earnings stray, and how close the closest other action is."""
+    """Return in words how far earnings stray, and how close the closest other action is."""
     return [blocks.Prose(words) for words in (_strays(found), _other(found)) if words]
 
 
@@ -332,7 +331,7 @@ def _strays(found: Solved) -> str:
 
 
 def _near(value: float, reach: float) -> str:
-    """Round a number to about a hundredth of how far it may stray."""
+    """Return a number to about a hundredth of how far it may stray."""
     digits = 2 - math.floor(math.log10(reach))
     return f"{round(value, digits):,.{max(0, min(digits, 9))}f}"
 
@@ -358,7 +357,7 @@ def _rates(rates: dict[str, float]) -> str:
 
 
 def limit_lines(found: Solved) -> list[str]:
-    """Return a line for each limit with its price."""
+    """Return each limit with its price."""
     limits = zip(found.limits or (), found.prices or (), strict=True)
     return [
         f"limit: {limit}, price {price:.10g}{'' if price else ' (it does not bind)'}"
@@ -367,7 +366,7 @@ def limit_lines(found: Solved) -> list[str]:
 
 
 def several_lines(found: Solved) -> list[str]:
-    """Return lines with the gain from each state and the ratio over runs, if the gains differ."""
+    """Return the gain from each state and the ratio over runs, if the gains differ."""
     if found.gains is None:
         return []
     shown = range(min(found.states, _NAMES_SHOWN))
@@ -390,12 +389,12 @@ def _policy(found: Solved) -> str:
 
 # --- Chart -------------------------------------------------------------------------------
 
-MARKS_SHOWN = 2000  # states drawn: more would slow the page down
-ACTIONS_SHOWN = 16  # actions with their own series
+MARKS_SHOWN = 2000  # more would slow the page down
+ACTIONS_SHOWN = 16  # with a series of their own
 
 
 def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
-    """Return the chart of the bias over the states, with a mark for each action; of many states, only some are shown."""
+    """Return the bias over the states, with a mark for each action; if there are many states, only some are shown."""
     every = -(-len(values) // min(points, MARKS_SHOWN))
     by_action: dict[str, list[int]] = {}
     for state in range(0, len(values), every):
@@ -424,7 +423,7 @@ def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return the section for the `solution.json` in a folder."""
+    """Return what `solution.json` in a folder holds."""
     found = read_record(Solved, given)
     parts: list[blocks.Block] = [blocks.Note(f"{finding}.") for finding in found.findings]
     if found.gains is not None:
@@ -456,7 +455,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
 
 
 def picture(found: Solved, budget: blocks.Budget) -> charts.Chart | blocks.Charts | None:
-    """Return the maps of the policy; or bars if its states are not pairs of numbers; or the chart of the bias."""
+    """Return the maps of the policy; or bars if its states are no pairs of numbers; or what the states are worth."""
     drawn = drawn_of(found)
     several = policy_map.maps(drawn)
     if several:
@@ -468,14 +467,14 @@ def picture(found: Solved, budget: blocks.Budget) -> charts.Chart | blocks.Chart
 
 
 def _biases(found: Solved, budget: blocks.Budget) -> list[blocks.Block]:
-    """Return the chart of the bias, unless it is already the picture."""
+    """Return what the states are worth, unless it is the picture."""
     if not found.bias or found.states == 1 or "share_of_time" not in found.by_state:
         return []
     return [bias(found, found.bias, budget.points)]
 
 
 def drawn_of(found: Solved) -> policy_map.Drawn:
-    """Return the policy in the form for drawing."""
+    """Return the policy as it is drawn."""
     names = found.action_names or tuple(map(str, range(max(found.policy, default=0) + 1)))
     shares = found.by_state.get("share_of_time")
     known = None if shares is None else [share or 0.0 for share in shares]
