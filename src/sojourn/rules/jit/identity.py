@@ -65,6 +65,8 @@ def _file_digest(function: Function) -> str:
 
 Thing: TypeAlias = Any  # whatever a function can refer to
 
+_PARSES = 10  # of one file, until an error counts
+
 # What these packages hold is known by its name and by their versions.
 _KNOWN = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "sojourn"})
 _LARGEST = 1_000_000  # bytes of an array that is compiled in as a constant
@@ -291,7 +293,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
     if path.suffix != ".py":
         return
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = alias.name.split(".")
@@ -301,6 +303,14 @@ def _imports(name: str, path: Path) -> Iterator[str]:
             source = ".".join([*above, *([node.module] if node.module else [])])
             yield source
             yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _parsed(path: Path) -> ast.AST:
+    """Parse a file; in Python 3.11 this now and then fails while other threads parse, too (python/cpython#106905)."""
+    for _ in range(_PARSES):
+        with contextlib.suppress(SystemError):
+            return ast.parse(path.read_bytes())
+    return ast.parse(path.read_bytes())
 
 
 def _refuse_if_edited(name: str, module: ModuleType) -> None:
