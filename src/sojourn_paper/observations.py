@@ -223,7 +223,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
         blocks.Heading("Other rates, and no durations"),
         blocks.Prose(
             "These runs are shorter, and each changes one thing: the estimator of the rate, with the step size 0.001 if it has "
-            "one; whether the rate is corrected by the level of the values; or whether the agent is told durations."
+            "one; whether the rate is corrected by the level of the values; or whether the agent observes durations."
         ),
         blocks.Charts(rate_charts(found), small=True),
         rates(found),

@@ -485,7 +485,7 @@ def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "study" / "sweep").mkdir(parents=True)
     (tmp_path / "study" / "sweep" / "sweep.json").write_text('{"name": "bitcoin"}')
     for name in ("sweep", "compare", "study"):
-        with pytest.raises(ValueError, match="not finished; run it again to go on"):
+        with pytest.raises(ValueError, match="not finished; run it again to continue"):
             write_report([tmp_path / name], tmp_path / "r.html")
     (tmp_path / "other").mkdir()
     with pytest.raises(

@@ -252,12 +252,12 @@ def test_the_cache_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         os.chown(folder, 12345, -1)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-    with pytest.raises(cache.SharedFolderError, match="belongs to somebody else"):
+    with pytest.raises(cache.SharedFolderError, match="belongs to another user"):
         cache.cache_folder.__wrapped__()
     elsewhere = root.rename(tmp_path / "elsewhere") / folder.name
     root.mkdir()
     folder.symlink_to(elsewhere)
-    with pytest.raises(cache.SharedFolderError, match="belongs to somebody else"):
+    with pytest.raises(cache.SharedFolderError, match="belongs to another user"):
         cache.cache_folder.__wrapped__()
 
 

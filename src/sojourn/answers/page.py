@@ -110,7 +110,7 @@ def _read(found: Output, budget: Budget) -> Section:
     elif kind == "study":
         file = folder / "summary.json"
         if not file.is_file():
-            raise ValueError(f"{folder} holds a study that is not finished; run it again to go on")
+            raise ValueError(f"{folder} holds a study that is not finished; run it again to continue")
         given = load_json(file)
         kind, readers = str(given.get("study")), studies()
         if kind not in readers:
@@ -118,7 +118,7 @@ def _read(found: Output, budget: Budget) -> Section:
     else:
         file = folder / f"{kind}.json"
         if not file.is_file():
-            raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
+            raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to continue")
         given = load_json(file)
         readers = studies() if kind in studies() else READERS
     try:
@@ -149,7 +149,7 @@ def _first_line(error: BaseException) -> str:
 
 def _sweep(folder: Path) -> dict[str, Json]:
     if not folder.joinpath(RESULTS).is_file():
-        raise ValueError(f"{folder} holds a sweep that is not finished; run it again to go on")
+        raise ValueError(f"{folder} holds a sweep that is not finished; run it again to continue")
     file = folder / "sweep.json"
     return load_json(file) if file.is_file() else {}
 

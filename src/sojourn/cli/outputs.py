@@ -24,7 +24,7 @@ def sweep(
     jobs: Jobs = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler: tcp://...")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print how much there is to run, and stop.")
+        bool, typer.Option("--dry-run", help="Print the size of the sweep, and stop.")
     ] = False,
 ) -> None:
     """Run a sweep, except for the runs that the folder already has.

@@ -3,8 +3,8 @@
 Type-checked code relies on its hints. Data from a file, a user's options or a caller has passed no type checker, so
 it is checked against the same hints first. There are three ways to read it:
 
-    as data in a file     `check_kind` compares, `read_record` makes a record of it
-    as written by a user  `fitted` and `fit` convert what stands in TOML, in `--option key=value` or in Python:
+    as data in a file     `check_kind` checks it, `read_record` builds a record from it
+    as a user's options   `fitted` and `fit` convert values from TOML, `--option key=value` or Python:
 
         int               3 and 3.0 become 3
         float             3 becomes 3.0
@@ -12,7 +12,7 @@ it is checked against the same hints first. There are three ways to read it:
         str, Literal      a word stays as it is
         a NamedTuple      a table of its fields becomes one: { start = 0.2, factor = 0.999 } becomes a `Decay`
         tuple, Sequence   a list stays a list, or becomes a tuple for a tuple
-        a | b             whichever of them fits
+        a | b             the first of them that fits
 
     as an argument        `fits` is lenient: NumPy's numbers, arrays and ranges can stand for numbers and lists
 

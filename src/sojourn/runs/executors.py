@@ -53,7 +53,7 @@ def _connected(address: str) -> Iterator[Any]:
             raise ValueError(f"it is a {kind}")  # noqa: TRY301 - it gets the same sentence
         client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except Exception as error:  # noqa: BLE001 - an address can be wrong in many ways
-        why = str(error) or f"whatever is there has not answered as one within {_PATIENCE:.0f} s"
+        why = str(error) or f"what listens there has not answered as one within {_PATIENCE:.0f} s"
         raise ValueError(f"there is no Dask scheduler at {address or 'an empty address'}: {why}") from None
     try:
         yield client

@@ -95,7 +95,7 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
             # The first steps waited for compilation, so they say nothing about the rest.
-            ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not known yet"
+            ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not yet known"
             print(  # noqa: T201 - this is what it is for
                 f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "
                 f"{_speed(now_done, now - begin, unit)}, {ahead}, {note or f'{failed} failed'}",

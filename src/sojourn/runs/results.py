@@ -187,7 +187,9 @@ def load_results(folder: str | Path) -> pl.DataFrame:
     if not path.is_file():
         unfinished = Path(folder).joinpath("parts").is_dir()
         hint = (
-            "the sweep is not finished; run it again to go on" if unfinished else "the folder holds no sweep"
+            "the sweep is not finished; run it again to continue"
+            if unfinished
+            else "the folder holds no sweep"
         )
         raise ValueError(f"{path} does not exist: {hint}")
     table = read_table(path)

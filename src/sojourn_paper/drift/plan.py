@@ -17,7 +17,7 @@ REFERENCE, ADAPTIVE = "Exponential", "adaptive"
 HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # these differ only in their estimator
 TUNING_SEEDS = 3
 FIRST_TUNING_SEED = 1_000_000
-_SLACK = 1.05  # relative to the steps of a run with only the shortest actions
+_SLACK = 1.05  # steps allowed, relative to a run of the shortest actions only
 
 STEP_SIZES = spaced("logspace", 1e-4, 10**-0.25, 16)
 FINE_SIZES = spaced("logspace", 1e-4, 10**-0.25, 31)  # step sizes of the baseline estimator

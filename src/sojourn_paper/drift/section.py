@@ -359,7 +359,7 @@ def num_steps(size: Size) -> int:
 
 def drift(
     out: Path,
-    size: Size = Size(),  # noqa: B008 - it cannot be changed
+    size: Size = Size(),  # noqa: B008 - it is immutable
     jobs: int | None = None,
     progress: Advance = no_progress,
     formats: Sequence[str] = FORMATS,

@@ -56,7 +56,7 @@ _TITLES = {"deep_q": "deep Q", "ppo": "PPO", "tile_q": "tile Q", "tile_sarsa": "
 
 @dataclass(frozen=True)
 class BestGain:
-    """A problem and its best possible gain; it is not `exact` where the measured rate of a rule is used instead.
+    """A problem and its best possible gain; `is_exact` is false where the measured rate of a rule stands in for it.
 
     `bar` is what the best agent of a study should reach, relative to the gain; None where agents are only compared.
     """

@@ -83,8 +83,8 @@ def _refuse_shared(place: Path, root: Path) -> None:
     theirs = found.st_uid not in (os.geteuid(), 0) or not stat.S_ISDIR(found.st_mode)
     if others or theirs:
         raise SharedFolderError(
-            f"{place} {'belongs to somebody else' if theirs else 'can be written to by others'}, so machine code "
-            "is neither kept nor looked for there, and everything is compiled again; set SOJOURN_CACHE_DIR to a folder of "
+            f"{place} {'belongs to another user' if theirs else 'can be written to by others'}, so machine code "
+            "is not cached there, and everything is compiled again; set SOJOURN_CACHE_DIR to a folder of "
             f"your own{'' if theirs else ', or forbid others to write to this one (chmod go-w)'}"
         )
 
@@ -177,7 +177,7 @@ def warn_once(reason: str | OSError) -> None:
     _warned.set()
     if isinstance(reason, OSError) and not isinstance(reason, SharedFolderError):
         reason = (
-            f"machine code cannot be kept ({reason}), so every process compiles again; make room or give rights there, "
+            f"machine code cannot be kept ({reason}), so every process compiles again; free some space or grant access there, "
             "or set SOJOURN_CACHE_DIR to another folder of your own"
         )
     warnings.warn(str(reason), RuntimeWarning, stacklevel=3)

@@ -241,7 +241,7 @@ def _users_digest(name: str, module: ModuleType) -> str:
     files = _files(module)
     if not files:
         raise ValueError(
-            f"{name!r} is not in a file, so nobody could tell which version of it was run; put it in a file"
+            f"{name!r} is not in a file, so its version could not be identified; put it in a file"
         )
     return hash_of_files(files)
 

@@ -126,7 +126,7 @@ def _unpacked(path: Path, handle: BinaryIO) -> bytes:
     if len(unpacked) > most:
         raise ValueError(
             f"{path} unpacks to more than {most / 1e6:,.0f} MB, too much for bars in a file of its size; if it is "
-            "right all the same, unpack it with gunzip and give the .csv"
+            "correct, unpack it with gunzip and give the .csv"
         )
     return unpacked
 
