@@ -34,14 +34,15 @@ import polars as pl
 from sojourn.data.numbers import nearest, shown
 from sojourn.exact.tradeoffs import Frontier
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
-from sojourn.report.figures import PAPER, draw
+from sojourn.report.figures import PAPER as PAPER
+from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import number
 from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
 from sojourn.rules.stats import Profile
 
-__all__ = ["PAPER", "curves", "frontier", "heatmap", "profiles"]
+__all__ = ["curves", "frontier", "heatmap", "profiles"]
 
 Axes: TypeAlias = Any  # matplotlib's, which only `figures` imports
 _WORDS = {
