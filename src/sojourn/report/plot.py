@@ -34,7 +34,7 @@ import polars as pl
 from sojourn.data.numbers import nearest, shown
 from sojourn.exact.tradeoffs import Frontier
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
-from sojourn.report.figures import PAPER as PAPER
+from sojourn.report.figures import PAPER as PAPER  # noqa: PLC0414 - for users
 from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import number
