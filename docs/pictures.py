@@ -147,7 +147,29 @@ def centre(made: dict[str, Any]) -> Sheet:
     return Sheet([[Lines("", *axes, series)]], (5.2, 2.6))
 
 
-GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {"two-queues": queues, "call-centre": centre}
+def requests(made: dict[str, Any]) -> Sheet:
+    """Draw what each rule is worth, and where the learned price of a second ended."""
+    easy, hard = made["answers"].values()
+    sizes = ("small", "large")
+    rows = [
+        Whisker(
+            f"easy {sizes[i]}, hard {sizes[j]}",
+            Look(GREY, 0, 3),
+            (easy[i][0] + hard[j][0]) / (easy[i][1] + hard[j][1]),
+        )
+        for i in range(2)
+        for j in range(2)
+    ]
+    rows.append(Whisker("the agent's estimate", Look(BLUE, 0, 0), made["agent"].values.price))
+    return Sheet(
+        [[Whiskers("", Axis("value per second"), rows, reference=max(row.value for row in rows[:4]))]],
+        (5.2, 1.9),
+    )
+
+
+GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
+    "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
+}  # fmt: skip
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,

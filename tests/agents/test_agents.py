@@ -25,6 +25,7 @@ CONSTRUCTORS = [
     sj.agents.h_learning,
     sj.agents.greedy_bandit,
     sj.agents.ucb_bandit,
+    sj.agents.renewal,
     sj.agents.random_agent,
 ]
 each_agent = pytest.mark.parametrize("make", CONSTRUCTORS, ids=lambda make: make.__name__)

@@ -154,7 +154,8 @@ def ran(entry: NamedAgent, money: float, time: float, steps: int) -> sj.runs.Run
 
 def values_of(agent: Any) -> Any:
     """Return the values of an agent: a table, or the weights of its tiles."""
-    return agent.values.weights if hasattr(agent.values, "weights") else agent.q
+    values = getattr(agent.values, "rewards", agent.values)
+    return values.weights if hasattr(values, "weights") else sj.agents.values.entries(values)
 
 
 @pytest.mark.parametrize("name", [name for name in AGENTS if name != "oracle"])  # which only follows a policy

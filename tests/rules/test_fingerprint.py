@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Protocol
 
 import pytest
 
+from sojourn.rules.jit import identity
 from sojourn.rules.jit.identity import fingerprint
 
 MINE = """
@@ -185,3 +187,22 @@ def test_a_users_machine_code_is_kept_until_the_rules_change(tmp_path: Path) -> 
     assert warm == [cold[0], "1"]
     edited = printed(SCRIPT.replace("STEP = 0.5", "STEP = 1.5"))
     assert edited == [str(3.0 * float(cold[0])), "0"]
+
+
+def test_a_parse_that_fails_for_no_reason_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Python's own parser fails now and then while other threads parse; a run is not lost by that, and a real fault shows."""
+    file, failures, parse = tmp_path / "mine.py", [SystemError("recursion depth mismatch")] * 3, ast.parse
+    file.write_text("import other")
+
+    def parsed(source: bytes) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", parsed)
+    assert set(identity._imports("mine", file)) == {"other"}
+    failures += [SystemError("recursion depth mismatch")] * 100
+    with pytest.raises(SystemError):
+        set(identity._imports("mine", file))

@@ -25,6 +25,7 @@ from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.episodes import ct_ucrl, tsde, ucrl_smdp
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
+from sojourn.agents.renewal import Thompson, UpperBound, renewal, tile_renewal
 from sojourn.agents.step_sizes import FrequencyAdjusted
 from sojourn.agents.values.protocol import Table, greedy_action, largest
 
@@ -35,7 +36,9 @@ __all__ = [
     "ObservingAgent",
     "Spaces",
     "Table",
+    "Thompson",
     "Transitions",
+    "UpperBound",
     "act",
     "ct_ucrl",
     "deep_q",
@@ -59,11 +62,13 @@ __all__ = [
     "r_learning",
     "random_agent",
     "relaxed_smart",
+    "renewal",
     "rvi_q",
     "smart",
     "smdp_q_learning",
     "think",
     "tile_q",
+    "tile_renewal",
     "tile_sarsa",
     "tsde",
     "ucb_bandit",

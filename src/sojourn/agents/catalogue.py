@@ -124,6 +124,8 @@ for _agent in (
     _ours("h_learning", "h_learning:h_learning", None),
     _ours("greedy_bandit", "bandits:greedy_bandit", None),
     _ours("ucb_bandit", "bandits:ucb_bandit", None),
+    _ours("renewal", "renewal:renewal", None, compared=False),
+    _ours("tile_renewal", "renewal:tile_renewal", None, compared=False),
     _ours("tile_q", "constructors:tile_q", None, compared=False),
     _ours("tile_sarsa", "constructors:tile_sarsa", None, compared=False),
     _ours("oracle", "oracle:oracle", None, compared=False),

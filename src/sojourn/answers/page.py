@@ -69,6 +69,15 @@ def find(folder: Path) -> list[Output]:
     return found
 
 
+def found_in(folders: Iterable[str | Path]) -> list[Output]:
+    """Find the outputs in several folders, each output once."""
+    named = [folders] if isinstance(folders, str | Path) else list(folders)
+    found = [one for folder in named for one in find(Path(folder))]
+    if not found:
+        raise ValueError("there is nothing to report on; give a folder that a command has written")
+    return list({(one.kind, one.folder.resolve()): one for one in found}.values())
+
+
 def _kinds(folder: Path) -> list[str]:
     """Return the kinds of output in a folder, including unfinished output."""
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
@@ -176,12 +185,7 @@ def write_report(
     ...     "2.104" in page.read_text()
     True
     """
-    named = [folders] if isinstance(folders, str | Path) else list(folders)
-    found = [one for folder in named for one in find(Path(folder))]
-    found = list({(one.kind, one.folder.resolve()): one for one in found}.values())
-    if not found:
-        raise ValueError("there is nothing to report on; give a folder that a command has written")
-    path = Path(out)
+    found, path = found_in(folders), Path(out)
     write_text(
         path, _fitting(found, title, [studies()["claims"](path.parent, {}, Budget())] if claims else [])
     )

@@ -89,6 +89,7 @@ def results(
 @command(
     "sojourn report out/robustness out/bitcoin --out out/report.html",
     "sojourn report out --title 'All of today' --claims",
+    "sojourn report out/paper --paper out/tex",
 )
 def report(
     folders: Annotated[
@@ -103,6 +104,13 @@ def report(
     claims: Annotated[
         bool, typer.Option("--claims", help="Add the paper's claims, with a verdict on each.")
     ] = False,
+    paper: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write tables as LaTeX and CSV, and charts as PDF one column wide, into this folder.",
+        ),
+    ] = None,
 ) -> None:
     """Write one HTML page with charts and tables of results; the page needs no network.
 
@@ -111,6 +119,10 @@ def report(
     from sojourn.answers.page import write_report
 
     say(f"{write_report(folders, out, title, claims)} is written; open it in a browser")
+    if paper is not None:
+        from sojourn.answers.manuscript import write_manuscript
+
+        say(f"{len(write_manuscript(folders, paper))} files for a paper are in {paper}")
 
 
 # --- Minute bars -------------------------------------------------------------------------

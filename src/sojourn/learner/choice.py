@@ -20,6 +20,7 @@ from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, checked_spaces
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import Agent, described
+from sojourn.agents.renewal import tile_renewal
 from sojourn.agents.values.protocol import reads_vectors
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
@@ -41,6 +42,7 @@ OBSERVERS: dict[str, MakeObserver | MakeAgent] = {
     "ppo": ppo,
     "tile_q": tile_q,
     "tile_sarsa": tile_sarsa,
+    "tile_renewal": tile_renewal,
 }
 _METHODS = ("draw", "learn", "greedy", "state", "restored")
 

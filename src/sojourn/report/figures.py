@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,14 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "sojourn",  # the same file each time
     "pdf.fonttype": 42,
 }
+PAPER: dict[Any, Any] = {
+    "font.family": "serif",
+    "font.serif": ["STIXGeneral", "DejaVu Serif"],  # like Times, and part of Matplotlib
+    "mathtext.fontset": "stix",
+    "pdf.fonttype": 42,
+    "figure.figsize": (3.3, 2.3),
+    "figure.constrained_layout.use": True,
+}
 _CANVASES: dict[str, tuple[type[FigureCanvasBase], dict[str, None]]] = {
     "png": (FigureCanvasAgg, {}),
     "svg": (FigureCanvasSVG, {"Date": None}),
@@ -58,6 +67,11 @@ FORMATS = ("png", "svg")  # by default
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
 HUGE = 1e150  # larger numbers are ignored for axis limits, whose width would overflow
 Ends = tuple[float, float]
+_NARROW, _LEGEND, _LINE = (
+    4.0,
+    2,
+    0.15,
+)  # a sheet of this width, in inches, has room for two lines of a legend; others add this
 FAINT = PALETTE[GREY].paper
 
 
@@ -65,6 +79,13 @@ def write(sheet: Sheet, path: Path, formats: Sequence[str] = FORMATS) -> None:
     """Draw a sheet of charts, and write it in each of the given formats."""
     if formats:
         write_files(files_of(sheet, formats), path)
+
+
+def write_for_paper(sheet: Sheet, path: Path) -> Path:
+    """Draw a sheet with serif letters, and write it as a PDF; return the file's path."""
+    with mpl.rc_context(PAPER):
+        write(sheet, path, ["pdf"])
+    return path.with_name(f"{path.name}.pdf")
 
 
 def files_of(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
@@ -196,10 +217,15 @@ def _legend_below(drawing: Figure, axes: Sequence[Axes], width: float) -> None:
             handles.setdefault(label, handle)
     if len(handles) < 2:
         return
-    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # how many names fit side by side
+    wide = int(14 * width)  # letters
+    room = max(1, wide // (max(map(len, handles)) + 7))  # how many names fit side by side
     lines = math.ceil(len(handles) / room)
     columns = math.ceil(len(handles) / lines)
-    drawing.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+    names = [textwrap.fill(name, max(wide - 7, 1)) for name in handles]
+    extra = sum(name.count("\n") for name in names) if room == 1 else 0
+    if width < _NARROW and lines + extra > _LEGEND:  # the sheet grows, so that its charts keep their height
+        drawing.set_figheight(drawing.get_figheight() + _LINE * (lines + extra - _LEGEND))
+    drawing.legend(list(handles.values()), names, loc="outside lower center", ncols=columns)
 
 
 def _colour_bar(drawing: Figure, chart: Plain, axes: Sequence[Axes]) -> None:

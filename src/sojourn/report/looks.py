@@ -81,6 +81,8 @@ AGENT_TITLES = {
     "h_learning": "H-learning",
     "greedy_bandit": "greedy bandit",
     "ucb_bandit": "UCB bandit",
+    "renewal": "renewal decisions",
+    "tile_renewal": "renewal decisions with tiles",
     "tile_q": "Q-learning with tiles",
     "tile_sarsa": "Sarsa with tiles",
     "oracle": "the optimal policy",

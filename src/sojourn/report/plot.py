@@ -5,6 +5,8 @@
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
     frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`
 
+`PAPER` has settings of Matplotlib for a figure in a column of a paper: `with plt.rc_context(sj.plot.PAPER): ...`.
+
 Each draws on the `ax` of your own matplotlib figure, in your style. It sets scales and labels, which you may change
 afterwards. Agents have the same colours, dashes and markers as in all of Sojourn's figures. There is no legend;
 `ax.legend()` adds one. The page "From a sweep to a figure" in the documentation has examples.
@@ -32,6 +34,7 @@ import polars as pl
 from sojourn.data.numbers import nearest, shown
 from sojourn.exact.tradeoffs import Frontier
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
+from sojourn.report.figures import PAPER as PAPER  # noqa: PLC0414 - for users
 from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import number

@@ -55,13 +55,16 @@ def _file_digest(function: Function) -> str:
     return hashlib.sha256(source).hexdigest()[:16]
 
 
-# --- What a user's rules reach: machine code on disk was made from the same ------------------ Compiled code
-# depends on more than the text of a function: the functions that it calls, the constants that it reads from its
+# --- What a user's rules reach: machine code on disk was made from the same ------------------
+#
+# Compiled code depends on more than the text of a function: the functions that it calls, the constants that it reads from its
 # module, closures and defaults, the types that it creates. The fingerprint is a hash of all of that. If something
 # in it cannot be hashed by its content, there is no fingerprint, and the machine code is not cached. Compiling
 # again costs a second or two, but stale machine code would silently give wrong numbers.
 
 Thing: TypeAlias = Any  # anything that a function can refer to
+
+_PARSES = 10  # of one file, until an error counts
 
 # The contents of these packages are identified by name and version.
 _KNOWN = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "sojourn"})
@@ -204,8 +207,9 @@ def _versions() -> str:
     return f"{sys.version} {np.__version__} {importlib.metadata.version('numba')}"
 
 
-# --- The source behind a user's name such as `mine:queue` ------------------------------------- It covers the file
-# of the named module, all of the user's files that it imports, directly or indirectly, and the files with rules for
+# --- The source behind a user's name such as `mine:queue` -------------------------------------
+#
+# It covers the file of the named module, all of the user's files that it imports, directly or indirectly, and the files with rules for
 # classes defined in any of these. It does not cover Python itself or installed packages, except the package that
 # the name is in.
 
@@ -288,7 +292,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
     if path.suffix != ".py":
         return
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = alias.name.split(".")
@@ -298,6 +302,14 @@ def _imports(name: str, path: Path) -> Iterator[str]:
             source = ".".join([*above, *([node.module] if node.module else [])])
             yield source
             yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _parsed(path: Path) -> ast.AST:
+    """Parse a file; in Python 3.11 this now and then fails while other threads parse, too (python/cpython#106905)."""
+    for _ in range(_PARSES):
+        with contextlib.suppress(SystemError):
+            return ast.parse(path.read_bytes())
+    return ast.parse(path.read_bytes())
 
 
 def _refuse_if_edited(name: str, module: ModuleType) -> None:
