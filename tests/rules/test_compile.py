@@ -243,7 +243,7 @@ def test_the_cache_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ):
         place.chmod(mode)
         if refused:
-            with pytest.raises(cache.SharedFolderError, match="by others, so machine code is neither"):
+            with pytest.raises(cache.SharedFolderError, match="by others, so machine code is not cached"):
                 cache.cache_folder.__wrapped__()
             place.chmod(0o700)
         else:

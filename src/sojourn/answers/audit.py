@@ -98,9 +98,9 @@ def audit_named(
     exploration: float = 0.2,
     estimators: Sequence[str] = (),
 ) -> Audited:
-    """Audit a named problem, or the model in a file, under a policy; by default under an optimal one.
+    """Audit a problem by name, or the model in a file, under a policy, or under an optimal one if none is given.
 
-    `estimators` are the names of users' estimators, such as `mine:Forgetting`, to be audited along with ours.
+    `estimators` are the names of users' own estimators, such as `mine:Forgetting`, to be audited as well as ours.
 
     >>> found = audit_named("long-return", {})
     >>> found.gain, round(found.low, 6), found.high

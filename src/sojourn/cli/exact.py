@@ -52,7 +52,7 @@ def solve(
     until: Annotated[
         list[str] | None, typer.Option(help="Maximise the total until this state; several may be given.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Maximise the total of this many steps.", min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help="Maximise the total of so many steps.", min=1)] = None,
     policy: Annotated[
         Path | None, typer.Option(help="File for the policy: .csv for a table, .json to load it again.")
     ] = None,
