@@ -17,6 +17,7 @@ import sojourn as sj
 import sojourn.envs
 from counting import Counted
 from sojourn.agents.catalogue import AGENTS, NamedAgent
+from sojourn.agents.values.protocol import entries
 from sojourn.rates.catalogue import ESTIMATORS
 
 Powers = tuple[int, int]  # of money and of time
@@ -155,7 +156,7 @@ def ran(entry: NamedAgent, money: float, time: float, steps: int) -> sj.runs.Run
 def values_of(agent: Any) -> Any:
     """Return the values of an agent: a table, or the weights of its tiles."""
     values = getattr(agent.values, "rewards", agent.values)
-    return values.weights if hasattr(values, "weights") else sj.agents.values.entries(values)
+    return values.weights if hasattr(values, "weights") else entries(values)
 
 
 @pytest.mark.parametrize("name", [name for name in AGENTS if name != "oracle"])  # which only follows a policy
