@@ -20,6 +20,8 @@ import sojourn as sj
 from small_envs import Maze, sentence
 from sojourn.envs.registered import ProblemEnv
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 class Shown(Maze):
     """A maze whose state is shown in another space, by a function of its number."""

@@ -161,6 +161,7 @@ def test_lengths_are_beginnings(tmp_path: Path) -> None:
     assert (longer.curve.reward[0], longer.curve.rate[0]) == (shorter["reward"], shorter["rate"])
 
 
+@pytest.mark.interpreted
 def test_actions_that_are_lacking_are_never_taken(tmp_path: Path) -> None:
     """No agent of a sweep takes an action that a state lacks, however it explores, nor prefers one in the end."""
     file = tmp_path / "model.toml"
