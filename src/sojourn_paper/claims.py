@@ -1,6 +1,6 @@
 """The paper's claims: a ledger in TOML with a verdict on each, its page in Markdown, and its section of the report.
 
-Tests work out the verdicts. They are only recorded here, and nothing is run.
+Tests determine the verdicts. They are only recorded here; nothing is run.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def load_claims() -> list[Claim]:
 
 
 def parse_claims(data: dict[str, Any]) -> list[Claim]:
-    """Return the claims of a ledger that was parsed from TOML; raise an error if anything in it is wrong.
+    """Return the claims of a ledger parsed from TOML; raise an error if anything in it is invalid.
 
     >>> parse_claims({"claim": [{"id": "one", "verdict": "perhaps"}]})
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def counts(claims: Iterable[Claim]) -> dict[str, int]:
 
 
 def errors(claims: Iterable[Claim]) -> int:
-    """Return how many different errors there are; a claim that only repeats the error of another is not counted.
+    """Return the number of distinct errors; a claim that only repeats another's error is not counted.
 
     >>> claims = load_claims()
     >>> errors(claims) < counts(claims)["does not hold"]
@@ -152,7 +152,7 @@ def errors(claims: Iterable[Claim]) -> int:
 
 
 def choose(claims: Iterable[Claim], name: str | None = None, verdict: str | None = None) -> list[Claim]:
-    """Return the claim with this id, the claims with this verdict, or all of them.
+    """Return the claim with this id, the claims with this verdict, or all claims.
 
     >>> [claim.id for claim in choose(load_claims(), "internality")]
     ['internality']
@@ -265,7 +265,7 @@ def _capital(text: str) -> str:
 
 
 def section(_folder: Path, _given: dict[str, Json], _budget: Budget) -> Section:
-    """Return the ledger, which comes with the package and needs no folder."""
+    """Return the section on the ledger, which comes with the package and needs no folder."""
     return claims_section(load_claims())
 
 

@@ -1,4 +1,4 @@
-"""Commands about the paper: `reproduce` runs its studies again, `claims` lists what it says, with verdicts."""
+"""Commands about the paper: `reproduce` runs its studies, `claims` lists its claims with verdicts."""
 
 from __future__ import annotations
 

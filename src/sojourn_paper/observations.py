@@ -1,8 +1,9 @@
-"""The study of networks, where observations cannot be listed: what is run, what was found, and its section of the page.
+"""The study of networks, where observations cannot be enumerated: its runs, its findings, and its section of the page.
 
-The first part runs networks with their own settings on all problems. The second part takes the problems in which actions decide
-how long a step takes, and changes one thing at a time: the estimator of the rate, whether it is centred, or whether the agent
-is told durations. `sojourn compare` runs, judges and shows such problems too; the code for that is the library's.
+The first part runs networks with their own settings on all problems. The second part takes the problems in which
+actions affect the durations, and changes one thing at a time: the estimator of the rate, whether it is centred, or
+whether the agent observes durations. `sojourn compare` runs, judges and shows such problems too; the code for that is
+the library's.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sojourn.report.charts import Sheet, Whiskers
 from sojourn.report.words import counted, number
 from sojourn.runs.progress import Advance, no_progress
 
-STEPS = {  # of a run; problems that take longer to learn get more
+STEPS = {  # steps of a run; slower problems get more
     ("wear", "deep_q"): 100_000,
     ("offers", "deep_q"): 100_000,
     ("offers-16", "deep_q"): 200_000,
@@ -38,9 +39,9 @@ STEPS = {  # of a run; problems that take longer to learn get more
 }
 FEWEST = 1000  # steps of a run
 SECOND = (("wear", "deep_q"), ("offers", "deep_q"), ("offers", "ppo"), ("update-or-wait", "ppo"))
-SECOND_LENGTH = 0.4  # of the runs of the second part, as a share of those of the first
+SECOND_LENGTH = 0.4  # length of the runs of the second part, relative to the first
 
-# What the best agent of each problem should reach, relative to the exact gain; for the fleet, to the best threshold rule.
+# What the best agent should reach on each problem, relative to the exact gain; for the fleet, to the best threshold rule.
 BARS = {
     "wear": 0.995,
     "offers": 0.995,
@@ -63,7 +64,7 @@ VARIANTS = (
 
 
 class Size(NamedTuple):
-    """How much is run: the seeds of the two parts, and the length of runs as a share of the usual length."""
+    """The size of the study: the seeds of the two parts, and the length of runs relative to the default."""
 
     seeds: int = 3
     rate_seeds: int = 2
@@ -98,7 +99,7 @@ def second(size: Size) -> list[Cell]:
 
 
 def all_cells(size: Size) -> list[Cell]:
-    """Return all runs, each once, or raise an error if the size makes no sense."""
+    """Return all runs, each once, or raise an error if the size is invalid."""
     whole("seeds", size.seeds)
     whole("rate_seeds", size.rate_seeds, least=0)
     positive("length", size.length)
@@ -107,12 +108,12 @@ def all_cells(size: Size) -> list[Cell]:
 
 def observations(
     out: Path,
-    size: Size = Size(),  # noqa: B008 - it cannot be changed
+    size: Size = Size(),  # noqa: B008 - it is immutable
     jobs: int | None = None,
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
 ) -> Observations:
-    """Run the study into a folder; return what was found."""
+    """Run the study into a folder; return its findings."""
     runs = observed.completed(out, all_cells(size), jobs, progress)
     found = Observations(
         *size,
@@ -129,12 +130,12 @@ def observations(
 
 
 def headlines(found: Observations) -> list[str]:
-    """Return a line for each problem and agent, and what was found, for a terminal."""
+    """Return the terminal output: a line for each problem and agent, and the findings."""
     return observed.lines(found, findings(found))
 
 
 def findings(found: Observations) -> list[str]:
-    """Return what was found, in sentences: which bars are reached, and what other rates do."""
+    """Return the findings in sentences: which bars are reached, and the effect of other rates."""
     best = {one.problem: found.on(one.problem)[0].relative_gain for one in found.truths}
     short = [
         f"{one.problem} ({best[one.problem]:.4f} of {one.bar:g})"
@@ -166,7 +167,7 @@ def _two_variants(found: Observations, words: str, one: Variant, other: Variant)
 
 
 def _pairs(found: Observations) -> dict[str, list[ObservedResult]]:
-    """Return what was reached with each way to get the rate, by the problem and the agent's title."""
+    """Return the results with each kind of rate, by the problem and the agent's title."""
     pairs: dict[str, list[ObservedResult]] = {}
     for one in found.second:
         pairs.setdefault(f"{one.problem}, {one.title}", []).append(one)
@@ -174,7 +175,7 @@ def _pairs(found: Observations) -> dict[str, list[ObservedResult]]:
 
 
 def interval(one: ObservedResult) -> str:
-    """Return a relative gain with its interval; with only one seed there is none."""
+    """Return a relative gain with its interval, which a single seed does not have."""
     if one.seeds == 1:
         return f"{one.relative_gain:.4f}"
     return f"{one.relative_gain:.4f} ({one.low:.4f} to {one.high:.4f})"
@@ -184,7 +185,7 @@ def interval(one: ObservedResult) -> str:
 
 
 def rate_charts(found: Observations) -> list[Whiskers]:
-    """Return the relative gain of each pair of problem and agent with each way to get the rate."""
+    """Return the charts of relative gains by problem and agent, for each kind of rate."""
     return [
         observed.whiskers(
             pair,
@@ -196,7 +197,7 @@ def rate_charts(found: Observations) -> list[Whiskers]:
 
 
 def sheets(found: Observations) -> dict[str, Sheet]:
-    """Return the figures by their names; there is one of the rates only if they were run."""
+    """Return the figures by name; the one of the rates exists only if they were run."""
     panels = rate_charts(found)
     for panel in range(1, len(panels), 2):  # the panel on its left already shows the names of the rows
         panels[panel] = panels[panel].nameless()
@@ -206,7 +207,7 @@ def sheets(found: Observations) -> dict[str, Sheet]:
 
 
 def rates(found: Observations) -> blocks.DataTable:
-    """Return what the agents reach with other rates, a row for each rate."""
+    """Return the table of what agents reach with other rates, a row for each rate."""
     pairs = _pairs(found)
     columns = blocks.texts("rate", *pairs)
     rows = [(several[0].variant, *map(interval, several)) for several in zip(*pairs.values(), strict=True)]
@@ -214,7 +215,7 @@ def rates(found: Observations) -> blocks.DataTable:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `observations.json` in a folder holds, which may also come from `sojourn compare`."""
+    """Return the section for the `observations.json` in a folder, which may also come from `sojourn compare`."""
     found = read_record(Observations, given)
     if found.is_comparison:
         return observed.section(folder, given, budget)

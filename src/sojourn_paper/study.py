@@ -27,22 +27,22 @@ from sojourn.runs.store import run_sweep
 
 
 class Statement(TypedDict):
-    """A statement of the paper, and what was found about it."""
+    """A statement of the paper, and the verdict on it."""
 
     statement: str
     verdict: str
 
 
-Row = dict[str, str | float]  # of a table, by the names of its columns
+Row = dict[str, str | float]  # a table by column name
 Tables = TypeVar("Tables", bound=tuple[pl.DataFrame, ...])  # a NamedTuple
 Summary = TypeVar("Summary")
 
 
 @dataclass(frozen=True)
 class Study(Generic[Tables]):
-    """The tables of a study, and the files that they are in, in the same order.
+    """The tables of a study, and their files, in the same order.
 
-    Each file is given with its columns: the names of those with texts, a bar, and the names of those with numbers.
+    Each file is given with its columns: the names of text columns, a bar, and the names of numeric columns.
     """
 
     kind: Callable[..., Tables]
@@ -84,10 +84,10 @@ class Study(Generic[Tables]):
         progress: Advance = no_progress,
         formats: Sequence[str] = figures.FORMATS,
     ) -> Summary:
-        """Run the sweeps, each in a folder of its name, and write what follows from them; return the summary.
+        """Run the sweeps, each in a folder of its name, and write everything derived from them; return the summary.
 
-        `tabulate` makes tables of the sweeps' results, and `summarise` a summary of the tables and of the seconds that all
-        of it took.
+        `tabulate` turns the sweeps' results into tables, and `summarise` turns the tables and the total
+        seconds into a summary.
         """
         claim_folder(out)
         with executor(jobs) as (pool, width):
@@ -95,7 +95,7 @@ class Study(Generic[Tables]):
             for name, sweep in sweeps.items():
                 run_sweep(sweep, own_folder(out / name), pool, width, progress).whole()
                 runs[name] = load_results(out / name)
-            # Sweeps may have been stopped and resumed, so the seconds of their tasks are added up.
+            # Sweeps may have been interrupted and resumed, so the seconds of their tasks are added up.
             swept = sum(float(read_table(out / name / TIMINGS)["seconds"].sum()) for name in sweeps) / width
             begin = time.perf_counter()
             with figures.drawing(jobs, formats) as write_sheets:
@@ -105,5 +105,5 @@ class Study(Generic[Tables]):
         summary = summarise(found, swept + time.perf_counter() - begin)
         document: Any = summary if isinstance(summary, dict) else plain(summary)
         write_text(out / "README.md", markdown(section(out, document, Budget())))
-        write_json(out / "summary.json", document)  # last, since it means that everything is done
+        write_json(out / "summary.json", document)  # last, because its presence means that everything is done
         return summary

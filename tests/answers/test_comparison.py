@@ -41,7 +41,7 @@ COUNTED: list[float] = []
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Comparison]:
-    """A comparison of seconds, on a counterexample and on a model in a file."""
+    """A quick comparison on a counterexample and on a model in a file."""
     folder = tmp_path_factory.mktemp("compare")
     save_model(PROBLEMS["gosavi"](), folder / "mine.toml")
 
@@ -53,7 +53,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Comparison]:
 
 
 def test_the_report_reads_what_compare_writes(small: tuple[Path, Comparison], tmp_path: Path) -> None:
-    """The page of a comparison has both problems, every agent's relative gain, and the words."""
+    """The page of a comparison has both problems, every agent's relative gain, and the text."""
     folder, summary = small
     page = html.unescape(write_report([folder], tmp_path / "report.html").read_text(encoding="utf-8"))
     for problem in summary.problems:
@@ -63,14 +63,14 @@ def test_the_report_reads_what_compare_writes(small: tuple[Path, Comparison], tm
 
 
 def rows(**columns: Any) -> pl.DataFrame:
-    """A table of runs as a sweep makes it, all columns that are not given the same in all rows."""
+    """A table of runs as from a sweep, with constant defaults for the other columns."""
     count = len(next(iter(columns.values())))
     common = {"agent": "smart", "diverged": False, "duration": 1.0, "reward": 0.0, "state": 0}
     return pl.DataFrame({**{k: [v] * count for k, v in common.items() if k not in columns}, **columns})
 
 
 def test_tuning_and_comparing_share_no_seed() -> None:
-    """Step sizes are chosen on other seeds than those that agents are compared by."""
+    """Step sizes are chosen on seeds disjoint from those of the comparison."""
     settings = plan.Settings(seeds=1000, tuning_seeds=500)
     chosen = {"smart": {"step_size": 0.1, "exploration": 0.2}}
     tuning, more = (
@@ -99,7 +99,7 @@ def test_every_agent_that_learns_is_compared() -> None:
 
 
 def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:
-    """Agents by name or kind; a grid for all that have the option, or for one; what does not fit is refused."""
+    """Agents are given by name or kind, grids for all agents with the option or for one; anything unsuitable is refused."""
     settings = plan.Settings(
         agents=("smart", "relaxed-smart-gosavi", "planner"),
         exploration=(0.5,),
@@ -127,7 +127,7 @@ def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:
 
 
 def test_an_agent_of_a_user_is_compared_too() -> None:
-    """An entry in the registry is all that a comparison needs: its grid is tuned, and its title is shown."""
+    """A catalogue entry is all that a comparison needs: its grid is tuned, and its title is shown."""
     own = AGENTS["smart"]._replace(name="lazy", title="Lazy SMART", grid={"step_size": (0.001, 0.002)})
     add_agent(own)
     try:
@@ -138,7 +138,7 @@ def test_an_agent_of_a_user_is_compared_too() -> None:
 
 
 def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, Comparison]) -> None:
-    """The number that the progress bar counts to is what it comes to, whatever is left out because it is known."""
+    """The progress bar reaches exactly its total, whatever runs are reused."""
     folder, _ = small
     assert sum(COUNTED) == sum(plan.num_steps(name, SMALL) for name in ("long-shot", "gosavi"))
     taken = sum(
@@ -150,7 +150,7 @@ def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, Comparis
 
 @pytest.mark.parametrize("name", ["gosavi", "tijms-maintenance", "admission-control"])
 def test_policies_are_judged_by_their_exact_gain(name: str) -> None:
-    """Relative gains follow from the gains of policies, and what was earned likewise, for rewards and for costs."""
+    """Relative gains follow from the policies' exact gains, and relative earnings likewise, for rewards and for costs."""
     model = PROBLEMS[name]()
     best = sj.solve(model)
     worst = np.array([model.action[first] for first in model.pair_offsets[:-1]])
@@ -166,16 +166,16 @@ def test_policies_are_judged_by_their_exact_gain(name: str) -> None:
     expected = [1.0, 1.0 - (best.gain - gain) / abs(best.gain)]
     assert table["relative_gain"][:2].to_list() == pytest.approx(expected)
     assert table["optimal"].to_list() == [True, expected[1] > 1 - 1e-9, False]
-    # A run that diverged counts as the worst policy; none that we can think of is worse.
+    # A run that diverged counts as the worst possible policy.
     assert table["policy_gain"][2] <= gain + 1e-12
     assert table["earned"].to_list() == pytest.approx([1.0, 1.0 - best.gain / abs(best.gain), -2.0])
 
 
 def test_a_policy_is_followed_from_where_learning_left_it() -> None:
-    """A wrong action at the start, which is not come back to, does not count; where two ends are possible, both do."""
+    """A wrong action at the start, which is never revisited, does not count; with two possible ends, both do."""
     model = sj.models.from_transitions(
         [
-            (0, 0, 0, 1.0, 0.0, 1.0),  # to stay at the start earns nothing
+            (0, 0, 0, 1.0, 0.0, 1.0),  # staying at the start earns nothing
             (0, 1, 1, 0.25, 0.0, 1.0),
             (0, 1, 2, 0.75, 0.0, 1.0),
             (1, 0, 1, 1.0, 2.0, 1.0),  # the best place
@@ -190,14 +190,14 @@ def test_a_policy_is_followed_from_where_learning_left_it() -> None:
         known.judged(rows(policy=policies, state=[0, 1, 2, 0, 1], steps=[5] * 5, length=[5, 5, 5, 5, 4]))
     )
     assert table["relative_gain"].to_list() == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.625])
-    # The shorter run comes first, and is not followed; of five steps from the start, the first earns nothing.
+    # The shorter run comes first and is not followed; of five steps from the start, the first earns nothing.
     assert table["followed"].to_list()[0] is None
     assert table["followed"].to_list()[1:] == pytest.approx([0.0, 1.0, 0.5, 0.8 * 0.625])
 
 
 @pytest.mark.parametrize("dense", [0, 200])
 def test_expected_visits_are_sums_of_powers(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By doubling and step by step: the same as the sum of the laws after 0, 1, ..., n - 1 steps."""
+    """Doubling and single steps both equal the sum of the laws after 0, 1, ..., n - 1 steps."""
     monkeypatch.setattr(judge, "_DENSE", dense)
     rng = np.random.default_rng(4)
     matrix = rng.dirichlet(np.ones(6), 6)
@@ -207,13 +207,13 @@ def test_expected_visits_are_sums_of_powers(dense: int, monkeypatch: pytest.Monk
         np.testing.assert_allclose(judge._visits(chain, 2, steps), np.sum(laws, axis=0), rtol=1e-12)
 
 
-def test_a_trap_that_is_hardly_ever_reached_hardly_counts() -> None:
-    """A policy that gets stuck once in a billion steps has the gain 0, and is worth following all the same."""
+def test_a_rarely_reached_trap_hardly_counts() -> None:
+    """A policy that gets stuck once in a billion steps has a gain of 0, but is still worth following."""
     model = sj.models.from_transitions(
         [
             (0, 0, 0, 1.0 - 1e-9, 1.0, 1.0),
             (0, 0, 1, 1e-9, 1.0, 1.0),
-            (1, 0, 1, 1.0, 0.0, 1.0),  # the wrong action, in a state that nobody has seen
+            (1, 0, 1, 1.0, 0.0, 1.0),  # the wrong action, in an unvisited state
             (1, 1, 0, 1.0, 0.0, 1.0),
         ]
     )
@@ -224,15 +224,15 @@ def test_a_trap_that_is_hardly_ever_reached_hardly_counts() -> None:
 
 
 def test_the_worst_policy_is_the_worst() -> None:
-    """What a run that diverged counts as is the smallest gain of all policies."""
+    """A diverged run counts as the smallest gain of all policies."""
     model = PROBLEMS["gosavi"]()
     gains = [sj.evaluate(model, policy).gain for policy in ([0, 0], [0, 1], [1, 0], [1, 1])]
     table = judge.Judge(model).judged(rows(policy=[[0, 0]], diverged=[True]))
     assert table["policy_gain"][0] == pytest.approx(min(gains))
 
 
-def test_a_gain_of_zero_is_no_measure() -> None:
-    """Where the optimal gain is 0, be it by rounding only, relative gains are in units of the largest rate."""
+def test_a_gain_of_zero_is_not_a_unit() -> None:
+    """If the optimal gain is 0, even up to rounding, relative gains are in units of the largest rate."""
     model = sj.models.from_transitions(
         [
             (0, 0, 1, 1.0, 0.1, 1.0),
@@ -248,7 +248,7 @@ def test_a_gain_of_zero_is_no_measure() -> None:
 
 
 def judged_by(worth: Callable[[dict[str, float]], tuple[float, float]], asked: list[int]) -> Any:
-    """What runs and judges sweeps, without running them: by what a setting is worth in policy and in earnings."""
+    """A stand-in for running and judging sweeps, from functions for a setting's policy and earnings."""
 
     def judged(sweep: Sweep, part: str) -> pl.DataFrame:
         found = []
@@ -270,7 +270,7 @@ TO_TUNE = plan.Settings(agents=("relaxed_smart",), exploration=(0.03, 0.1), wide
 
 
 def test_a_grid_is_widened_until_the_best_lies_within_it() -> None:
-    """Far outside the grid in two options at once, and for policies elsewhere than for earnings: both are found."""
+    """Optima far outside the grid in two options at once, and different for policies and for earnings, are both found."""
     asked: list[int] = []
 
     def worth(options: dict[str, float]) -> tuple[float, float]:
@@ -287,17 +287,17 @@ def test_a_grid_is_widened_until_the_best_lies_within_it() -> None:
     assert found["earned"] == TunedOptions(
         {"step_size": 0.1, "rate_step_size": 1e-05, "exploration": 0.009}, ()
     )
-    assert sum(asked) < 24 + 40  # the grid, and then the way to both: not the product of wider grids
+    assert sum(asked) < 24 + 40  # the grid and the paths to both optima, not the product of wider grids
 
 
 def test_a_best_setting_on_the_edge_is_told() -> None:
-    """Where larger is always better, a grid ends after some choices; one that may not grow is on its edge at once."""
+    """If larger is always better, widening stops at its limit and the edge is reported; a fixed grid is on its edge at once."""
 
     def worth(options: dict[str, float]) -> tuple[float, float]:
         return options["step_size"] - options["rate_step_size"], 0.0
 
     found = tuned("jobs", TO_TUNE, judged_by(worth, []))["relaxed_smart"]["policy"]
-    assert found.options["step_size"] == 0.9  # more than 1 is no step size, so that this is no edge
+    assert found.options["step_size"] == 0.9  # step sizes end at 1, so this is not an edge
     assert found.options["rate_step_size"] == 1e-6
     assert found.edges == ("rate_step_size",)
     asked: list[int] = []
@@ -308,7 +308,7 @@ def test_a_best_setting_on_the_edge_is_told() -> None:
 
 
 def test_of_equal_policies_those_that_earn_more_are_chosen() -> None:
-    """The largest mean relative gain wins, then what was earned; an agent without options needs no search."""
+    """The largest mean relative gain wins, ties are broken by earnings; an agent without options needs no search."""
 
     def worth(options: dict[str, float]) -> tuple[float, float]:
         return min(1.0, 2.0 - off(options["step_size"], 0.1)), -off(options.get("exploration", 0.1), 0.1)
@@ -322,7 +322,7 @@ def test_of_equal_policies_those_that_earn_more_are_chosen() -> None:
 
 
 def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
-    """A policy that is good and then bad again has not arrived; one that never arrives takes for ever."""
+    """Steps to 99 % count only from where the policy stays good; a run that never gets there takes infinitely many."""
     table = rows(
         seed=[0] * 4 + [1] * 4 + [2] * 4,
         steps=[10, 100, 1000, 10_000] * 3,
@@ -335,8 +335,8 @@ def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
     assert times.tolist() == [1.0, 3.0, math.inf]
 
 
-def test_where_an_agent_is_held_up() -> None:
-    """The most frequent policy that is not optimal, among the later looks."""
+def test_the_trap_is_the_most_frequent_wrong_policy() -> None:
+    """The trap is the most frequent policy that is not optimal among the later checks."""
     table = rows(
         length=[9, 1000, 1000, 1000, 1000],
         optimal=[False, True, False, False, False],
@@ -347,7 +347,7 @@ def test_where_an_agent_is_held_up() -> None:
 
 
 def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> None:
-    """JSON, table, figures and README are there, and agree with each other and with exact gains."""
+    """JSON, table, figures and README exist, and agree with each other and with exact gains."""
     folder, summary = small
     written = json.loads((folder / "comparison.json").read_text())
     assert read_record(Comparison, written) == summary
@@ -387,7 +387,7 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
 
 
 def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, Comparison]) -> None:
-    """The same command finds everything done and says the same; a folder of other things is refused."""
+    """Repeating the command reuses everything and gives the same output; a folder of other files is refused."""
     folder, summary = small
     mine = str(folder.parent / "mine.toml")
     assert compare(["long-shot", mine], folder, SMALL) == summary
@@ -399,7 +399,7 @@ def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, Compari
 
 
 def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, Comparison]) -> None:
-    """Other settings, or problems without those of before, are refused, and every file stays as it was."""
+    """Other settings, or a list without the earlier problems, are refused, and every file stays unchanged."""
     folder, _ = small
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     mine = str(folder.parent / "mine.toml")
@@ -418,7 +418,7 @@ def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, Comp
 
 
 def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
-    """A problem that there is not, or one named twice: one sentence, and no folder."""
+    """An unknown or repeated problem gets one sentence, and no folder is created."""
     with pytest.raises(ValueError, match="did you mean 'gosavi'"):
         compare(["long-shot", "gossavi"], tmp_path / "out", SMALL)
     with pytest.raises(ValueError, match="name each once"):
@@ -429,7 +429,7 @@ def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
 
 
 def test_files_that_would_share_a_place_are_refused(tmp_path: Path) -> None:
-    """Files of one name, or named as what the folder holds besides the problems, would overwrite each other."""
+    """Files with equal or reserved names would overwrite each other, so they are refused."""
     for place in ("one/mine.toml", "other/mine.toml", "outcomes.toml"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         save_model(PROBLEMS["gosavi"](), tmp_path / place)
@@ -440,7 +440,7 @@ def test_files_that_would_share_a_place_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Path) -> None:
-    """Two states that cannot be left have two gains: that is said at once, and no folder is made."""
+    """A model with two absorbing states has two gains: it is refused at once, and no folder is created."""
     parts = sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
     save_model(parts, tmp_path / "parts.toml")
     with pytest.raises(
@@ -466,7 +466,7 @@ def test_the_harmonic_mean_is_the_better_estimate_of_jobs() -> None:
 
 
 def _found(name: str, *errors: EstimatorError) -> Problem:
-    """What a comparison would have found, with made-up measurements."""
+    """A comparison's result, with made-up measurements."""
     from sojourn.answers.audit import audited
     from sojourn.exact.audit.audit import audit
 
@@ -494,7 +494,7 @@ def made_up(agent: str) -> AgentResult:
 
 
 def test_the_words_say_why() -> None:
-    """On the counterexample the verdict names the limit, the rates that would do, and where it settles."""
+    """On the counterexample the text names the limit, the rates that would do, and where it settles."""
     exact = [EstimatorError(name, 1.0, 1.0, 1.0, 1.0) for name in ("Harmonic", "Exponential")]
     said = " ".join(verdict(_found("long-shot", *exact)))
     for part in (
@@ -510,7 +510,7 @@ def test_the_words_say_why() -> None:
 
 
 def test_an_edge_is_told_in_the_table() -> None:
-    """A setting that was best at the last choice tried is named, with what it was best for."""
+    """The table names options whose best choice is the last one tried, and what they were best for."""
     settings = RunSettings(1, 1, 1, None, {}, 0, 0.1, 1, 1)
     shown = lines(Comparison(settings, (_found("jobs"),), "0"))
     smart, earning = (line.split("  ") for line in shown if line.startswith("smart "))
@@ -522,7 +522,7 @@ def test_an_edge_is_told_in_the_table() -> None:
 
 
 def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
-    """Every run ends with the first step at which the clock has reached the time; a curve goes over time."""
+    """Every run ends with the step at which the clock reaches the time, and curves are over time."""
     settings = plan.Settings(
         seeds=3,
         tuning_seeds=1,
@@ -541,14 +541,14 @@ def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_reach_their_time_are_refused() -> None:
-    """Steps that take much less time than the model says would make a budget of time a lie: that is said."""
+    """Runs whose steps are too short to reach their time are refused with an explanation."""
     short = rows(time=[5.0, 5.0], steps=[9, 9], error=[None, None], duration=[5.0, 4.9])
     with pytest.raises(ValueError, match="on mine, 1 runs took 9 steps and did not reach their time"):
         _with_lengths(short, plan.Settings(time=5.0), "mine")
 
 
 def test_agents_are_compared_in_a_world_that_changes(tmp_path: Path) -> None:
-    """They are tuned and judged by what they earn, beside the best policy of each time; page and tables have it."""
+    """In a world that changes, agents are tuned and judged by earnings relative to the best policy at each time, on the page and in tables."""
     settings = plan.Settings(
         steps=600, seeds=2, tuning_seeds=1, agents=("smart",), exploration=(0.1,), grids={"step_size": (0.01, 0.3)}, widen=0
     )  # fmt: skip

@@ -25,7 +25,7 @@ def log_of(seed: int = 0) -> TimedRewards:
 
 
 def test_a_file_is_scored_as_its_columns_are(tmp_path: Path) -> None:
-    """CSV and Parquet give the scores that `choose_rate` gives for the same numbers; wrong rows are left out and named."""
+    """CSV and Parquet files get the scores of `choose_rate` on the same numbers; wrong rows are dropped and reported."""
     log = log_of()
     table = pl.DataFrame({"pay": log.rewards, "hours": log.durations})
     table.write_csv(tmp_path / "log.csv")
@@ -53,7 +53,7 @@ def test_a_file_is_scored_as_its_columns_are(tmp_path: Path) -> None:
 
 
 def test_rates_over_time_are_a_meters(tmp_path: Path) -> None:
-    """The lines of the figure are what a meter says before each row, at the time when the row begins."""
+    """The lines of the figure are a meter's rate before each row, at the row's start time."""
     log = log_of()
     found = rated("log", log, kinds=["Exponential"], step_sizes=[0.1])
     meter, clock, wanted = sj.RateMeter(sj.Exponential(0.1)), 0.0, {}
@@ -71,7 +71,7 @@ def test_rates_over_time_are_a_meters(tmp_path: Path) -> None:
 
 
 def test_words_tell_what_can_be_told_apart() -> None:
-    """Candidates whose interval holds 0 are named as equals; the best step size at the end of those tried is called so."""
+    """Candidates whose interval contains 0 are called indistinguishable; a best step size at the end of the range is reported."""
     log = log_of()
     found = rated("log", log, kinds=["Exponential"], step_sizes=[0.0001, 0.2, 0.21])
     assert verdict(found) in (
@@ -102,7 +102,7 @@ def test_words_tell_what_can_be_told_apart() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    """It prints the record as JSON, and refuses what it cannot use with a sentence."""
+    """The command prints the record as JSON, and refuses unusable input in one sentence."""
     log = log_of()
     file = tmp_path / "log.csv"
     pl.DataFrame({"reward": log.rewards, "duration": log.durations}).write_csv(file)
@@ -150,7 +150,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_too_few_rows_say_which_were_left_out(
     tmp_path: Path, rewards: list[float | None], durations: list[float | None], sentence: str
 ) -> None:
-    """The sentence has the number of rows that remain, and of those left out with the reasons."""
+    """With too few rows, the error says how many remain, and how many were dropped for which reasons."""
     file = tmp_path / "log.csv"
     pl.DataFrame({"reward": rewards, "duration": durations}).write_csv(file)
     wrong = CliRunner().invoke(app, ["rates", str(file)])

@@ -1,4 +1,4 @@
-"""What `sojourn solve` leaves in its folder and prints: the maps, the bars, the sentences, and what notebooks show."""
+"""The output of `sojourn solve`: its folder, maps, bars and sentences, and the display in notebooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sojourn.report.charts import Lines, Regions
 
 
 class Line(NamedTuple):
-    """A state with names for its parts."""
+    """A state with named parts."""
 
     boxes: int
     orders: int
@@ -30,14 +30,14 @@ class Line(NamedTuple):
 
 
 def grid(width: int, height: int, machines: tuple[str, ...] = ()) -> SMDP:
-    """A policy that goes right at the bottom and up elsewhere, since only that pays."""
+    """A problem whose optimal policy goes right at the bottom and up elsewhere."""
     rows: list[Any] = []
     for x in range(width):
         for y in range(height):
             for machine in machines or ("",):
 
                 def at(a: int, b: int, move: int = 0, machine: str = machine) -> Any:
-                    """The state there, perhaps of the next machine."""
+                    """The state at this position, possibly with a third part."""
                     place = (a % width, b % height)
                     return (
                         Line(*place, machines[(machines.index(machine) + move) % len(machines)])
@@ -58,7 +58,7 @@ def record(model: SMDP, name: str = "grid") -> Solved:
 
 
 def test_pairs_of_numbers_make_a_map() -> None:
-    """Each cell of the map has the action of its state, the first row at the bottom."""
+    """Each cell of a map has the action of its state, with the first row at the bottom."""
     (found,) = policy_map.maps(drawn_of(record(grid(4, 3))))
     assert (found.x.values, found.y.values) == ([0, 1, 2, 3], [0, 1, 2])
     assert [[found.names[cell] for cell in row if cell is not None] for row in found.values] == [
@@ -67,7 +67,7 @@ def test_pairs_of_numbers_make_a_map() -> None:
 
 
 def test_a_third_part_makes_several_maps() -> None:
-    """The part that is no number tells the maps apart, and names of parts are those of the tuple."""
+    """The part that is not a number separates the maps, and parts are named after the tuple's fields."""
     found = policy_map.maps(drawn_of(record(grid(4, 3, ("up", "down")))))
     assert [each.title for each in found] == [
         "The policy: grid, machine = up",
@@ -95,7 +95,7 @@ def test_a_third_part_makes_several_maps() -> None:
     ],
 )
 def test_other_states_have_bars(places: Any) -> None:
-    """States without two numbers, with too many parts or all in a row are drawn as bars of their shares of time."""
+    """States without two numeric parts, with too many parts or in a single row are drawn as bars of their shares of time."""
     drawn = Drawn("m", places, ("a", "b", "c", "d"), ["stay", "go", "stay"], ["go", "stay"], [0.2, 0.5, 0.3])
     assert policy_map.maps(drawn) == []
     line = policy_map.bars(drawn, 2)
@@ -106,7 +106,7 @@ def test_other_states_have_bars(places: Any) -> None:
 
 
 def test_many_actions_share_colours() -> None:
-    """Numbers next to each other share a colour; of names the rarest are the others."""
+    """With many actions, neighbouring numbers share a colour; of named ones, the rarest do."""
     places = [(x, y) for x in range(5) for y in range(4)]
     (numbers,) = policy_map.maps(Drawn("m", places, ("x", "y"), list(map(str, range(20))), [], None))
     assert numbers.names[:2] == ["0 to 2", "3 to 5"]
@@ -119,7 +119,7 @@ def test_many_actions_share_colours() -> None:
 
 
 def test_the_folder_has_the_record_the_text_and_the_figure(tmp_path: Path) -> None:
-    """All that is known of each state is in the record; the README tells what the terminal does; the page draws the map."""
+    """The record has everything known about each state; the README has the terminal's text; the page draws the map."""
     found = record(grid(4, 3))
     found.write(tmp_path / "one")
     record_again = read_record(Solved, load_json(tmp_path / "one" / FILE))
@@ -155,7 +155,7 @@ def test_the_sentence_on_earnings() -> None:
 
 
 def test_tables_have_the_parts_of_the_states() -> None:
-    """A row for each state, with its parts under their names, the action by its label and what comes second."""
+    """The table has a row for each state, with named parts, the action's label and the second-best action."""
     table = sj.solve(grid(4, 3, ("up", "down"))).table()
     assert table.columns[:5] == ["boxes", "orders", "machine", "action", "share_of_time"]
     assert table["share_of_time"].sum() == pytest.approx(1.0)
@@ -165,7 +165,7 @@ def test_tables_have_the_parts_of_the_states() -> None:
 
 
 def test_what_a_notebook_shows() -> None:
-    """A picture and a table that need no network, for solutions and for the worth of any policy; text is escaped."""
+    """Notebooks show a self-contained picture and table for solutions and for policy values, with escaped text."""
     found = sj.solve(grid(4, 3))
     for shown in (found._repr_html_(), found.worth._repr_html_()):
         assert 'src="data:image/png;base64,' in shown
@@ -180,7 +180,7 @@ def test_what_a_notebook_shows() -> None:
 
 
 def test_a_total_shows_its_policy() -> None:
-    """The table of a total has its values and bounds, its picture is a map, and a notebook shows both."""
+    """A total's table has values and bounds, its picture is a map, and a notebook shows both."""
 
     def moves(state: tuple[int, int]) -> dict[str, Any]:
         i, j = state  # a walk to (0, 0) in which each step costs 1
@@ -206,8 +206,8 @@ def test_a_total_shows_its_policy() -> None:
         named.plot()
 
 
-def test_what_cannot_be_known_is_left_out() -> None:
-    """A policy with two recurrent classes has no deviation and no shares, and nothing breaks."""
+def test_unknown_quantities_are_left_out() -> None:
+    """A policy with two recurrent classes has neither deviation nor shares, and everything still works."""
     twice = from_transitions([((0, 0), 0, (0, 0), 1.0, 1.0, 1.0), ((1, 1), 0, (1, 1), 1.0, 2.0, 1.0)])
     found = record(twice)
     assert (found.deviation, found.closest, found.by_state) == (None, None, {})

@@ -37,7 +37,7 @@ next = { there = 1.0 }
 
 
 def without_constants(text: str) -> Any:
-    """Read JSON as a strict reader does, which knows no NaN and no Infinity."""
+    """Parse JSON strictly, without NaN and Infinity."""
 
     def refuse(word: str) -> float:
         raise AssertionError(word)
@@ -46,7 +46,7 @@ def without_constants(text: str) -> Any:
 
 
 def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
-    """What is printed as JSON is what is written, infinite ends are null, and the figure is there in three forms."""
+    """The printed JSON equals the written file, infinite ends are null, and the figure exists in three formats."""
     out = tmp_path / "out" / "long-shot"
     done = ask("audit", "long-shot", "--json", "--out", str(out))
     assert (done.returncode, done.stderr) == (0, "")
@@ -105,7 +105,7 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
 
 
 def test_options_and_policies_reach_the_audit() -> None:
-    """`-o` changes the model, `--policy` what is followed in it."""
+    """`-o` changes the model, `--policy` the audited policy."""
     told = json.loads(
         ask("audit", "long-return", "--policy", "1, 0", "-o", "long_reward=808", "--json").stdout
     )
@@ -138,7 +138,7 @@ def test_options_and_policies_reach_the_audit() -> None:
 def test_what_cannot_be_audited_gets_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    """A wrong name, option, policy, file or folder is one line without a traceback, and writes nothing."""
+    """A wrong name, option, policy, file or folder gets one line without a traceback, and nothing is written."""
     (tmp_path / "islands.toml").write_text(ISLANDS)
     (tmp_path / "broken.toml").write_text("states = = 2")
     done = ask("audit", *arguments, folder=tmp_path)
@@ -150,7 +150,7 @@ def test_what_cannot_be_audited_gets_one_sentence(
 
 
 def test_solve_writes_what_it_found(tmp_path: Path) -> None:
-    """`--out` has bias, names and options as well; `--json` prints what it always did, in its order, and how far earnings stray."""
+    """`--out` includes bias, names and options; `--json` keeps its keys and their order, and has the deviation of earnings."""
     done = ask(
         "solve", "long-return", "-o", "short_reward=33", "--out", str(tmp_path / "new" / "out"), "--json"
     )
@@ -184,7 +184,7 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
 
 
 def test_intervals_are_said_in_words() -> None:
-    """Two ends, one end or none."""
+    """Intervals with two ends, one end or none are put into words."""
     found = audit_named("gosavi", {})
     for low, high, told in (
         (None, None, "for every rate"),
@@ -197,7 +197,7 @@ def test_intervals_are_said_in_words() -> None:
 
 @pytest.mark.parametrize("name", [*PROBLEMS, "random"])
 def test_the_figure_shows_what_was_found(name: str) -> None:
-    """F, the interval, the optimal gain and each different limit are drawn, with their numbers in the legend."""
+    """F, the interval, the optimal gain and each distinct limit are drawn, with their numbers in the legend."""
     if name == "random":
         model = from_arrays([[[0.5, 0.5]] * 2] * 2, [[1.0, -2.0], [0.5, 3.0]], [[1.0, 2.0], [3.0, 0.5]])
         found = audited(name, audit(model))
@@ -231,7 +231,7 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
 
 
 def test_infinite_ends_are_null() -> None:
-    """JSON has no infinity, so that what is unbounded is null, and nothing else is."""
+    """JSON has no infinity, so unbounded ends are null, and nothing else is."""
     found = audit(PROBLEMS["long-shot"]())
     assert math.isinf(found.high)
     record = audited("long-shot", found)
@@ -239,7 +239,7 @@ def test_infinite_ends_are_null() -> None:
 
 
 def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
-    """A part that is left for good, and a state that no action leaves, are named; a single state is not odd."""
+    """Transient states, and a state that no action leaves, are reported; a single state is not odd."""
     (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
     done = ask("solve", "passing.toml", "--out", "out", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -254,7 +254,7 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
 
 
 def test_an_estimate_without_a_finite_variance_is_named() -> None:
-    """Below the limits, those estimators are named whose step size is too large for the model, if there are any."""
+    """A note below the limits names the estimators whose step size is too large for the model, if any."""
     words = "has no finite variance if some steps last too long for it: Incremental."
     assert words in " ".join(ask("audit", "two-states-uneven").stdout.split())
     assert "no finite variance" not in ask("audit", "long-shot").stdout

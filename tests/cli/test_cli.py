@@ -19,12 +19,12 @@ from sojourn.envs import ENVIRONMENTS
 
 
 def test_version() -> None:
-    """The command says its version."""
+    """`--version` prints the version."""
     assert start("--version").stdout.strip() == sj.__version__
 
 
-def test_what_nobody_foresaw_is_called_a_defect() -> None:
-    """The last net says in one sentence that sojourn is wrong, even of a panic; --debug shows the traceback."""
+def test_an_unexpected_error_is_called_a_defect() -> None:
+    """An unexpected error, even a panic, is reported in one sentence as Sojourn's defect; --debug shows the traceback."""
     code = (
         "import sys; sys.argv = ['sojourn', *sys.argv[1:], 'solve', 'gosavi']\n"
         "import sojourn.answers.solution as answer\n"
@@ -48,7 +48,7 @@ def test_what_nobody_foresaw_is_called_a_defect() -> None:
 
 
 def test_help_needs_neither_numba_nor_matplotlib() -> None:
-    """What is slow to import stays out of --help."""
+    """--help imports no slow modules."""
     code = (
         "import sys; sys.argv = ['sojourn', '--help']\n"
         "from sojourn.cli import main\n"
@@ -72,7 +72,7 @@ def test_wrong_options_get_one_sentence(tmp_path: Path) -> None:
 
 
 def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
-    """A learner is trained, saved, evaluated and trained further, and says so to machines."""
+    """A learner is trained, saved, evaluated and trained further, also with --json."""
     out = tmp_path / "learner.sojourn"
     common = ("sojourn/TwoState-v0", "-e", "log_scale=1e-3", "--max-episode-steps", "1000", "--out", str(out))
     first = start("train", *common, "--steps", "2000", "--agent", "smart", "-a", "step_size=0.01", "--json")
@@ -124,7 +124,7 @@ gym.register("Counter-v0", entry_point=Counter)
 
 @pytest.mark.parametrize("name", ["own_code:Counter", "own_code:Counter-v0"])
 def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
-    """A class or an id of a module in this folder is trained in; a file does not import it, but says what to name."""
+    """Training works in a class or an id from a module in the current folder; a saved file does not import it, but names it."""
     (tmp_path / "own_code.py").write_text(OWN)
     (tmp_path / "typing_extensions.py").write_text("raise SystemExit('what is installed comes first')")
     first = start("train", name, "-e", "pay=4", "--steps", "2000", folder=tmp_path)
@@ -142,10 +142,10 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     assert json.loads(other.stdout)["rate"] == 4.0
 
 
-def test_ctrl_c_before_the_first_step_promises_nothing(
+def test_ctrl_c_before_the_first_step_saves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nothing was learned nothing is saved, and the one line does not say that one could go on from there."""
+    """If nothing was learned, nothing is saved, and the message does not suggest resuming."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -162,7 +162,7 @@ def test_ctrl_c_before_the_first_step_promises_nothing(
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
-    """Training that is interrupted ends with a file from which it can go on."""
+    """Interrupted training saves a file from which it can resume."""
     out = tmp_path / "learner.sojourn"
     arguments = ["train", "sojourn/Market-v0", "--agent", "smart", "--steps", "1000000000", "--out", str(out)]
     process = subprocess.Popen(
@@ -203,7 +203,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    """What is wrong is said in one line, and no file is left behind."""
+    """Wrong arguments get one line, and no file is left behind."""
     given = arguments[0] != "train" or "--out" in arguments
     more = () if given else ("--out", str(tmp_path / "learner.sojourn"))
     done = ask(*arguments, *more)
@@ -214,14 +214,14 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
 
 
 def test_envs_are_listed() -> None:
-    """Every registered environment is listed with a line about it."""
+    """Every registered environment is listed with a one-line description."""
     listed = json.loads(ask("envs", "--json").stdout)
     assert [entry["id"] for entry in listed] == list(ENVIRONMENTS)
     assert all(len(entry["summary"]) > 20 for entry in listed)
 
 
 def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
-    """Of a model with several recurrent classes both criteria are told: the gain of each state, and the ratio over runs."""
+    """For a model with several recurrent classes both criteria are shown: the gain from each state, and the ratio over runs."""
     told = json.loads(ask("solve", "feinberg", "--json").stdout)
     # A fair chance of 10 in a time of 1 for ever, or 10 in a time of 2.
     assert told["gains"] == pytest.approx([(10 + 5) / 2, 10, 5])
@@ -252,7 +252,7 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
 def test_names_of_another_kind_are_refused_for_what_they_are(
     command: str, words: str, tmp_path: Path
 ) -> None:
-    """A world where a model is asked for, and agents where they do not fit: one sentence, and no folder."""
+    """A world in place of a model, and agents that do not fit, get one sentence, and no folder is created."""
     done = ask(*command.split(), folder=tmp_path)
     assert done.returncode == 1
     assert words in done.stderr
@@ -261,7 +261,7 @@ def test_names_of_another_kind_are_refused_for_what_they_are(
 
 
 def test_solve_says_the_gain() -> None:
-    """A named problem is solved, for people and for machines; options reach it."""
+    """A named problem is solved, as text and as JSON, and options apply."""
     told = json.loads(ask("solve", "gosavi", "--json").stdout)
     names = {"state_names", "action_names", "deviation", "closest"}
     assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"} | names
@@ -275,7 +275,7 @@ def test_solve_says_the_gain() -> None:
 
 
 def test_solve_answers_for_any_amount_per_any_other(tmp_path: Path) -> None:
-    """`--maximise` and `--per` choose the ratio; it and every rate are in the text, the JSON, the file and the report."""
+    """`--maximise` and `--per` choose the ratio; it and all rates are in the text, the JSON, the file and the report."""
     pairs = [
         {
             "state": "press",
@@ -320,7 +320,7 @@ def test_solve_answers_for_any_amount_per_any_other(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_solved_gets_one_sentence(arguments: tuple[str, ...], words: str) -> None:
-    """A wrong name, option or file is named in one line."""
+    """A wrong name, option or file is reported in one line."""
     done = ask("solve", *arguments)
     assert done.returncode == 1
     assert words in done.stderr
@@ -328,7 +328,7 @@ def test_what_cannot_be_solved_gets_one_sentence(arguments: tuple[str, ...], wor
 
 
 def all_commands() -> list[tuple[str, ...]]:
-    """The words of every command."""
+    """The argument words of every command."""
     from typer.main import get_command
 
     from sojourn.cli.commands import app
@@ -347,7 +347,7 @@ def all_commands() -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("words", all_commands(), ids=" ".join)
 def test_every_commands_help_ends_with_examples_that_parse(words: tuple[str, ...]) -> None:
-    """The examples of a command are of that command, and every option in them is one of its own."""
+    """The examples in a command's help are of that command and parse with its options."""
     from typer.main import get_command
 
     from sojourn.cli.commands import app

@@ -1,4 +1,4 @@
-"""Commands that are killed at any moment, and run again, end with what one that never was ends with."""
+"""Commands that are killed at any moment and run again end with the same results as undisturbed ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from counting import Counted
 from killing import SWEEP, Killer, killed_often, stormed
 from sojourn.data.files import is_leftover
 
-# A quarter of those in evidence.
+# A quarter of the number in evidence.
 KILLS = {"sweep": 100, "train": 70, "report": 60, "compare": 20, "reproduce": 10}
 
-# Written by every run anew, and never the same.
+# Rewritten by every run, and never the same.
 _OF_THE_RUN = {".lock", "sweep.log", "timings.parquet"}
 
 
@@ -31,7 +31,7 @@ def killer(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 
 
 def holds(folder: Path) -> dict[str, Any]:
-    """Return what a folder holds, but for the time that things took."""
+    """Return a folder's contents, without timings."""
     held: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -43,7 +43,7 @@ def holds(folder: Path) -> dict[str, Any]:
         elif path.suffix == ".json":
             held[name] = untimed(json.loads(path.read_text()))
         elif path.name == "README.md":
-            held[name] = len(path.read_text()) > 0  # it says how long the study took
+            held[name] = len(path.read_text()) > 0  # it contains the duration of the study
         elif not is_leftover(path):
             held[name] = path.read_bytes()
     return held
@@ -67,7 +67,7 @@ def toml(folder: Path) -> Path:
 
 
 def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[str]]:
-    """Return what makes the command that writes into a folder."""
+    """Return the functions that make the commands for a folder."""
     if name == "sweep":
         file = toml(scratch)
         return lambda place: ["sweep", str(file), "--out", str(place), "--jobs", "2"]
@@ -97,7 +97,7 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
         if not out.exists():
             out.write_bytes(base.read_bytes())
         if out.read_bytes() != base.read_bytes():
-            return ["envs"]  # it has been saved, and nothing is left to do
+            return ["envs"]  # it was saved, and nothing is left to do
         return ["train", "sojourn/TwoState-v0", "--steps", "2000", "--out", str(out), "--resume", *new[:4]]
 
     return train
@@ -110,16 +110,16 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
         ("train", 3),
         ("report", 3),
         *(
-            pytest.param(name, kills + part, marks=pytest.mark.evidence)  # each part draws its own moments
+            pytest.param(name, kills + part, marks=pytest.mark.evidence)  # each with its own moments
             for name, kills in KILLS.items()
-            for part in range(4)  # so that several processes have something to do
+            for part in range(4)  # so that several processes have work
         ),
     ],
 )
 def test_killed_and_run_again(
     name: str, kills: int, killer: Killer, counted: Counted, tmp_path: Path
 ) -> None:
-    """Killed before any file operation, or at a random moment, a command goes on to the very same files."""
+    """Killed before any file operation, or at a random moment, a command resumes and gives identical files."""
     command = commands(name, tmp_path, killer)
     whole: list[dict[str, Any]] = []
 
@@ -149,8 +149,8 @@ def test_killed_and_run_again(
         ),
     ],
 )
-def test_a_storm_of_ctrl_c(name: str, storms: int, killer: Killer, counted: Counted, tmp_path: Path) -> None:
-    """27 signals within 27 ms are one interruption: one line, code 130, no traceback, and whole files."""
+def test_a_burst_of_ctrl_c(name: str, storms: int, killer: Killer, counted: Counted, tmp_path: Path) -> None:
+    """27 signals within 27 ms count as one interruption: one line, exit code 130, no traceback, and intact files."""
     command = commands(name, tmp_path, killer)
     seconds = killer.run(command(tmp_path / "whole")).seconds
     moments, wrong = random.Random(storms), []

@@ -1,4 +1,4 @@
-"""What reaches the terminal: no control character of a name that somebody else chose."""
+"""No control characters from foreign names reach the terminal."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ EVIL = "a\x1b[2J\x1b]0;owned\x07b\r\nsojourn: all is well\x9b31m\u202e"
 
 
 def raw(text: str) -> str:
-    """Return the control characters in a text, but for the ends of its lines."""
+    """Return the control characters in a text, except for line ends."""
     return re.sub(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "", text)
 
 
 def test_only_one_place_prints() -> None:
-    """Commands print through `say`, which writes control characters out, and through nothing else."""
+    """Commands print only through `say`, which escapes control characters."""
     allowed = {
         "cli/app.py": {"typer.echo(", "Console(", "print("},
-        "data/child.py": {"stdin.write("},  # what the reader is asked
+        "data/child.py": {"stdin.write("},  # requests to the reader
         "cli/entry.py": {"stderr.write("},  # "interrupted", before there is anything else
         "runs/progress.py": {"Console(", "print("},  # with a label that is printable
-        "models/explore.py": {"print("},  # how many states were found so far
-        "rules/jit/compiler.py": {"print("},  # that something is being compiled
+        "models/explore.py": {"print("},  # the number of states found so far
+        "rules/jit/compiler.py": {"print("},  # the notice about compiling
     }
     for path in sorted(SOURCE.rglob("*.py")):
         code = "\n".join(
@@ -65,13 +65,13 @@ def test_only_one_place_prints() -> None:
         ("data", "check", f"{EVIL}.csv"),
     ],
 )
-def test_names_are_shown_not_obeyed(
+def test_control_characters_in_names_are_escaped(
     arguments: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """A name with control characters in it, from the command line or from a file, is written out."""
+    """Control characters in a name, from the command line or a file, are escaped."""
     quoted = "".join(f"\\u{ord(char):04x}" if ord(char) < 160 or ord(char) > 255 else char for char in EVIL)
     (tmp_path / "sweep.toml").write_text(
         f'name = "{quoted}"\nseeds = 1\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n'
@@ -91,7 +91,7 @@ def test_names_are_shown_not_obeyed(
 
 
 def test_tables_show_names_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """An agent's label in a table of results is written out."""
+    """Control characters in an agent's label are escaped in tables of results."""
     row = {"world": EVIL, "agent": EVIL, "cell": "c", "error": None, "diverged": False}
     table = pl.DataFrame(
         [{**row, "rate": 1.0, "reward": 1.0, "duration": 1.0}], schema_overrides={"error": pl.String}
@@ -102,8 +102,8 @@ def test_tables_show_names_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert raw(printed) == ""
 
 
-def test_what_is_printable_stays() -> None:
-    """Letters of any script, signs and spaces are as they were; what is half a character is written out."""
+def test_printable_text_is_unchanged() -> None:
+    """Letters of any script, symbols and spaces are unchanged; lone surrogates are escaped."""
     for text in ("café 東京 95 % → 5 µs", "thin\u2009space", ""):
         assert printable(text) == text
     assert printable("\udc80\t") == "\\udc80\\t"
@@ -112,7 +112,7 @@ def test_what_is_printable_stays() -> None:
 def test_a_signal_at_the_very_end_of_a_command_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C between a command's return and the end of the process does nothing: all is done and said."""
+    """Ctrl-C between a command's return and the end of the process has no effect."""
     before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     monkeypatch.setattr(entry, "found", lambda name: lambda: 0)
 
@@ -122,9 +122,9 @@ def test_a_signal_at_the_very_end_of_a_command_changes_nothing(
         def over(self) -> None:
             if not Late.fell:
                 Late.fell += 1
-                self(signal.SIGINT, None)  # just before it is over
+                self(signal.SIGINT, None)  # just before the end
             super().over()
-            self(signal.SIGINT, None)  # and just after
+            self(signal.SIGINT, None)  # just after it
 
     monkeypatch.setattr(entry, "CtrlC", Late)
     try:
@@ -137,8 +137,8 @@ def test_a_signal_at_the_very_end_of_a_command_changes_nothing(
     assert capsys.readouterr().err == ""
 
 
-def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
-    """A signal that a training handled is the first of its storm: what follows at once does not interrupt anything else."""
+def test_the_rest_of_a_burst_is_ignored() -> None:
+    """After training has handled a signal, the further signals of the same burst do not interrupt anything else."""
     before = signal.getsignal(signal.SIGINT)
     ctrl_c = CtrlC()
     signal.signal(signal.SIGINT, ctrl_c)
@@ -146,21 +146,21 @@ def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
         with interruptible() as asked:
             signal.raise_signal(signal.SIGINT)
         assert asked == [signal.SIGINT]
-        signal.raise_signal(signal.SIGINT)  # the rest of the storm
+        signal.raise_signal(signal.SIGINT)  # the rest of the burst
         ctrl_c = CtrlC()
         signal.signal(signal.SIGINT, ctrl_c)
         with interruptible():
             pass
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)  # nobody had noted one
+            signal.raise_signal(signal.SIGINT)  # no signal had been noted
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def test_long_work_is_announced_within_a_second_and_short_work_is_not(
+def test_only_long_work_is_announced(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Where there is no terminal, a line soon says how much is to do; what ends before that has no such line."""
+    """Without a terminal, a line soon announces the amount of work; work that ends before that prints none."""
     with progress("training", 1000) as advance:
         advance(1000)
     assert capsys.readouterr().err.startswith("training: 100 % of 1,000 steps")

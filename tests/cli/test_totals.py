@@ -31,7 +31,7 @@ amounts = { calls = 1, lost = 1 }
 
 
 def test_limits_and_their_prices_are_told(tmp_path: Path) -> None:
-    """Limits, prices and probabilities are in the text, the JSON, `solution.json`, the page and the file of the policy."""
+    """Limits, prices and probabilities are in the text, the JSON, `solution.json`, the page and the policy file."""
     model, page = tmp_path / "line.toml", tmp_path / "page.html"
     model.write_text(LINE)
     policy = tmp_path / "policy.json"
@@ -75,7 +75,7 @@ def test_totals_are_told(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_wrong_limits_and_totals_get_one_sentence(options: tuple[str, ...], words: str) -> None:
-    """Each is one line that says what is wrong."""
+    """Wrong limits and totals get one line that says what is wrong."""
     done = ask("solve", "long-return", *options)
     assert done.returncode == 1
     assert words in done.stderr

@@ -1,4 +1,4 @@
-"""Counting of evidence: sums, the table, the file that the documentation reads."""
+"""Counts of evidence: sums, the table, and the file that the documentation reads."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import counting
 
 
 def test_the_examples_run() -> None:
-    """Sums and table are as the examples show them."""
+    """The module's doctests pass."""
     assert doctest.testmod(counting) == (0, 2)
 
 
 def test_what_failed_fails_the_test() -> None:
-    """A test that counts a failure, or counts nothing, cannot pass; what it counted is recorded all the same."""
+    """A test that counts a failure, or counts nothing, cannot pass; its counts are recorded anyway."""
     recorded: list[object] = []
     counted = counting.counter(lambda _, counts: recorded.append(counts))
     with pytest.raises(AssertionError, match="1 of 3 failed"):
@@ -29,7 +29,7 @@ def test_what_failed_fails_the_test() -> None:
 
 
 def test_part_of_the_evidence_keeps_the_rest(tmp_path: Path) -> None:
-    """One test of the evidence replaces its own entry of the file; all of it replaces the file."""
+    """Running one test of the evidence replaces its own entry; running all replaces the file."""
     file = tmp_path / "evidence.json"
     counting.keep(counting.added_up([("a", 1, 0), ("b", 2, 0)]), file, whole=True)
     counting.keep(counting.added_up([("b", 5, 0)]), file, whole=False)

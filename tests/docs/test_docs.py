@@ -1,4 +1,4 @@
-"""Every code block of every page is run, or at least read by what would run it.
+"""Every code block of every page is run, or at least parsed.
 
 What a block is follows from its language. Python is executed, and dialogues must print what
 the page says; the blocks of a page share one namespace and one empty folder, but those of the README are
@@ -79,14 +79,14 @@ def name_of(page: Path) -> str:
 def test_every_block_of_the_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All blocks of a page run as written, one after the other, in a folder of their own."""
+    """All blocks of a page run as written, in order, in a separate folder."""
     monkeypatch.setattr(kernels, "PATIENCE", PATIENCE)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "experiments", "experiments")
     make_bars("bars.csv", "bars.parquet", "btcusd.parquet")
-    module = ModuleType("page")  # values that a page defines are pickled, so they need a module
+    module = ModuleType("page")  # values defined on a page are pickled, so they need a module
     monkeypatch.setitem(sys.modules, "page", module)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # as Python has the folder one stands in
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # as Python adds the working directory
     before = set(sys.modules)
     try:
         for block in blocks(page):
@@ -97,14 +97,14 @@ def test_every_block_of_the_page_does_what_it_says(
                 check(block, module)
             except (Exception, SystemExit) as error:
                 raise AssertionError(f"{name_of(page)}, line {block.line}: {error}") from error
-    finally:  # another page may have another file of the same name
+    finally:  # another page may have a different file of the same name
         for name in set(sys.modules) - before:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
                 del sys.modules[name]
 
 
 def make_bars(*names: str) -> None:
-    """Write synthetic bars under the names that pages use for a reader's own files."""
+    """Write synthetic bars under the file names that pages use for a reader's own data."""
     bars = sj.worlds.synthetic_bars(2000)
     table = pl.DataFrame({"timestamp": bars.timestamp, "open": bars.open, "close": bars.close})
     for name in names:
@@ -150,7 +150,7 @@ def check_python(block: Block, module: ModuleType, run: bool) -> None:
 
 
 def check_toml(content: dict[str, Any]) -> None:
-    """A model has pairs; anything else is a sweep, or the part of one that a page is about."""
+    """A model has pairs; anything else is a sweep, or a part of one."""
     if "pairs" in content:
         parse_model(content)
         return
@@ -162,7 +162,7 @@ def check_toml(content: dict[str, Any]) -> None:
     }
     for world in content.get("world", []):
         if "segment" in world:
-            world["segment_length"] = 500  # of the bars that stand in for a reader's file
+            world["segment_length"] = 500  # of the synthetic bars
     assert sj.runs.parse_sweep(whole | content).num_runs > 0
 
 
@@ -170,7 +170,7 @@ def check_toml(content: dict[str, Any]) -> None:
 
 
 def commands(block: Block) -> Iterator[tuple[list[str], str | None]]:
-    """Yield the words of every command, and what it is said to print."""
+    """Yield the words of every command, and its documented output."""
     text = block.text.replace("\\\n", " ")
     if block.language == "sh":
         for line in text.splitlines():
@@ -183,7 +183,7 @@ def commands(block: Block) -> Iterator[tuple[list[str], str | None]]:
 
 
 def check_command(words: list[str], printed: str | None, run: bool) -> None:
-    """Run one of our commands; of others, check what can be known of them."""
+    """Run one of our commands; check others as far as possible."""
     program, arguments = words[0], words[1:]
     if program == "make":
         targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -202,7 +202,7 @@ def check_command(words: list[str], printed: str | None, run: bool) -> None:
 
 
 def parse(arguments: list[str]) -> None:
-    """Refuse a command or an option that there is not."""
+    """Refuse an unknown command or option."""
     command: Any = typer.main.get_command(app)
     words = list(arguments)
     while hasattr(command, "commands"):
@@ -213,7 +213,7 @@ def parse(arguments: list[str]) -> None:
 
 
 def command_names(command: Any, words: tuple[str, ...] = ("sojourn",)) -> Iterator[str]:
-    """Yield every command, with the names of the groups before its own."""
+    """Yield every command, preceded by the names of its groups."""
     if not hasattr(command, "commands"):
         yield " ".join(words)
         return
@@ -222,7 +222,7 @@ def command_names(command: Any, words: tuple[str, ...] = ("sojourn",)) -> Iterat
 
 
 def test_the_page_of_commands_has_every_command() -> None:
-    """No command is missing from the page of commands, and none is there that does not exist."""
+    """The page of commands lists exactly the existing commands."""
     rows = re.findall(r"^\| `(sojourn [^`]+)` \|", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
     assert sorted(rows) == sorted(command_names(typer.main.get_command(app)))
 
@@ -236,7 +236,7 @@ def test_the_page_on_sweeps_has_the_columns_that_there_are() -> None:
 
 
 def check_extras(arguments: list[str]) -> None:
-    """What is installed is this package, with extras that it has."""
+    """Check that an install command installs this package with existing extras."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert arguments[0] == "install"
     for argument in arguments[1:]:
@@ -267,26 +267,26 @@ def check_extras(arguments: list[str]) -> None:
 def test_a_block_that_is_wrong_is_found(
     wrong: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page with a mistake in a block fails, whatever the language, and by the mistake's own words."""
+    """A page with a mistake in a block fails, whatever the language, with an error about the mistake."""
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(wrong)
     (block,) = blocks(page)
-    with pytest.raises(Exception) as found:  # noqa: PT011 - of every kind; the words are compared
+    with pytest.raises(Exception) as found:  # noqa: PT011 - of any kind; the message is compared
         check(block, ModuleType("page"))
     said = str(found.value)
     assert complaint in said
 
 
 def test_every_fence_of_every_page_is_seen() -> None:
-    """No block escapes: each line that opens or closes one belongs to a block that was found."""
+    """No block is overlooked: each fence belongs to a block that was found."""
     for page in PAGES:
         fences = re.findall(r"^ *```", page.read_text(), flags=re.MULTILINE)
         assert len(fences) == 2 * len(list(blocks(page))), name_of(page)
 
 
 def test_a_simpy_model_becomes_an_environment_with_fifteen_lines() -> None:
-    """On the page about simulations, at most 15 lines of the queue with decisions are new or changed, imports included."""
+    """On the page about simulations, turning the queue into an environment takes at most 15 new or changed lines."""
     plain, decided = (
         [re.sub(r"\bsim\b", "env", line).strip() for line in block.text.splitlines() if line.strip()]
         for block in blocks(ROOT / "docs" / "simulations.md")

@@ -1,4 +1,4 @@
-"""What the pages say of worlds that change is what was measured."""
+"""The pages on worlds that change agree with the measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = {(row["world"], row["agent"]): row["share"] for row in DATA["named"] if 
 
 
 def test_every_place_is_on_a_page() -> None:
-    """Both pages together have all that is made of the data, and nothing else."""
+    """The two pages together use everything made from the data, and nothing else."""
     text = "".join((DOCS / f"{page}.md").read_text() for page in ("choosing", "drift"))
     assert set(re.findall("<!-- drift: .+? -->", text)) == set(drifting.places())
     for make in drifting.places().values():
@@ -24,7 +24,7 @@ def test_every_place_is_on_a_page() -> None:
 
 
 def test_the_estimator_without_a_step_size_keeps_its_promise() -> None:
-    """Over 120 random streams or more: 1.15 in the geometric mean, 1.5 in nine of ten, 3 at the worst."""
+    """Over at least 120 random streams its relative error is at most 1.15 in the geometric mean, 1.5 in 90 %, 3 at worst."""
     row = TRACKED["AdaptiveRatio", "one setting"]
     assert DATA["size"]["streams"] >= 120
     assert (row["mean"] <= 1.15, row["high"] <= 1.5, row["worst"] <= 3.0) == (True, True, True)
@@ -32,7 +32,7 @@ def test_the_estimator_without_a_step_size_keeps_its_promise() -> None:
 
 
 def test_the_score_chooses_nearly_as_well_as_the_truth() -> None:
-    """Within 1.15 on all named streams but bursty, and but where durations are recorded wrongly, as the page says."""
+    """It is within 1.15 on all named streams except bursty and those with wrong durations, as the page says."""
     names = {stream for stream, _, _ in STREAMS} - {"bursty", "outlier-duration"}
     assert len(names) == 17
     for name in names:
@@ -42,7 +42,7 @@ def test_the_score_chooses_nearly_as_well_as_the_truth() -> None:
 
 
 def test_what_is_said_of_tails_and_outliers() -> None:
-    """Clipping is what outliers in the rewards need; elsewhere nobody is far from the best."""
+    """Outliers in rewards need clipping; elsewhere no estimator is far from the best."""
     outliers = STREAMS["outlier-reward", "ClippedExponential", "by score"]
     assert outliers < 0.5 * STREAMS["outlier-reward", "Exponential", "by score"]
     for name in ("pareto-reward", "pareto-duration", "pareto+switch"):
@@ -56,7 +56,7 @@ def both(agent: str, kind: str, how: str = "tuned") -> float:
 
 
 def test_the_advice_on_control() -> None:
-    """The planner leads over all worlds with one setting, and is behind where the best action changes a lot."""
+    """With one setting the planner leads over all worlds, but is behind where the best action changes a lot."""
     agents = {agent for agent, _, _, _ in SHARES}
     assert max(agents, key=lambda agent: both(agent, "all", "one setting")) == "planner"
     for world in ("pay_rise", "seasons", "fading_trade"):
@@ -71,7 +71,7 @@ def test_the_advice_on_control() -> None:
 
 
 def test_the_bet_on_long_actions() -> None:
-    """Harmonic R-Learning is level with Relaxed-SMART where the longest action is the best one, and else behind."""
+    """Harmonic R-Learning equals Relaxed-SMART where the longest action is best, and is otherwise behind."""
     ahead: dict[Any, Any] = {(row["kind"], row["side"]): row for row in DATA["bet"]}
     for row in (ahead.pop(("longest", "world")), ahead.pop(("shortest", "mirror"))):
         assert row["low"] < 0.0 < row["high"]
@@ -80,7 +80,7 @@ def test_the_bet_on_long_actions() -> None:
 
 
 def test_the_trend_names_the_right_action() -> None:
-    """In 97 % of histories or more at each of the paper's 30 log-scales, and of the linear control."""
+    """The trend is right in at least 97 % of histories at each of the paper's 30 log-scales and of the linear control."""
     rows = DATA["foretold"]
     assert len(rows) == 60
     assert min(row["by_trend"] for row in rows) >= 0.97

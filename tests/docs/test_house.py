@@ -1,4 +1,4 @@
-"""The house stays small: few rooms, few floors, short chains of imports, and a drawing that shows them."""
+"""The architecture stays small: few rooms, few floors, short import chains, and an up-to-date drawing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def house() -> ModuleType:
-    """The script that draws and measures the house."""
+    """The script that draws and measures the architecture."""
     spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "house.py")
     assert spec is not None
     assert spec.loader is not None
@@ -27,37 +27,37 @@ def house() -> ModuleType:
 
 
 def test_the_packages_root_holds_the_rooms_only(house: ModuleType) -> None:
-    """The root has at most 14 entries, and each of them is a room on one of the floors."""
+    """The package's root has at most 14 entries, each of them a room on one of the floors."""
     entries = house.root_entries()
     assert len(entries) <= 14
     assert sorted(room for floor in house.floors() for room in floor) == entries
 
 
 def test_there_are_at_most_nine_floors(house: ModuleType) -> None:
-    """A newcomer can keep the floors in mind: at most 9, from `data` up to `cli`."""
+    """There are at most 9 floors, from `data` up to `cli`, so that a newcomer can remember them."""
     assert len(house.floors()) <= 9
 
 
 def test_no_chain_of_imports_is_long(house: ModuleType) -> None:
-    """From any module down to one that imports nothing of ours there are at most 20 modules, itself included."""
+    """No chain of imports within the package has more than 20 modules."""
     chain = house.longest_chain(house.imports())
     assert len(chain) <= 20, " -> ".join(module.removeprefix("sojourn.") for module in chain)
 
 
 def test_all_imports_lead_down(house: ModuleType) -> None:
-    """No room imports one of its own floor or of a floor above."""
+    """No room imports another on its own floor or above."""
     edges = house.rooms(house.imports())
     assert len(edges) > 20
     assert house.across(edges) == []
 
 
 def test_the_drawing_shows_what_is_imported(house: ModuleType) -> None:
-    """The drawing in the documentation has all edges between rooms and no others; `make house` draws it anew."""
+    """The drawing in the documentation has exactly the edges between rooms; `make house` redraws it."""
     assert house.drawn() == set(house.rooms(house.imports()))
 
 
 def test_a_drawing_says_what_it_was_made_of(house: ModuleType, tmp_path: Path) -> None:
-    """What is read from a drawing is what was drawn, even where an import leads up; each room has its name."""
+    """Reading a drawing back gives what was drawn, even for an upward import; each room is named."""
     edges = Counter([("cli", "runs"), ("rules", "cli")])
     path = tmp_path / "house.svg"
     path.write_text(house.drawing(edges))
@@ -86,26 +86,26 @@ def test_the_house_does_not_grow(house: ModuleType) -> None:
 
 
 def test_few_names_are_at_the_top(house: ModuleType) -> None:
-    """People begin with at most 55 names; everything else is in a module."""
+    """The top level has at most 55 names; everything else is in a module."""
     assert len(house.top_names()) <= 55
     assert sorted(house.top_names()) == sorted(sj.__all__)
 
 
 def test_private_numba_has_one_folder(house: ModuleType) -> None:
-    """At most 35 lines touch what Numba does not promise to keep, and all of them are in one folder."""
+    """At most 35 lines use Numba's private interface, all of them in one folder."""
     ((folder, lines),) = house.private_numba().items()
     assert folder == "rules/jit"
-    assert 10 < lines <= 35  # fewer would mean that they are no longer found
+    assert 10 < lines <= 35  # fewer would mean that detection is broken
 
 
 @pytest.mark.parametrize(("walk", "most"), [("Learner(env).train(1000)", 28), ("a sweep", 38)])
 def test_few_files_run(house: ModuleType, walk: str, most: int) -> None:
-    """Whoever wants to know what happens in a user's line has to read these files and no others."""
+    """A user's line runs code in at most this many files, which bounds what one has to read to understand it."""
     assert 20 < len(house.files_run(walk)) <= most
 
 
 def test_the_figures_are_those_of_the_source(house: ModuleType) -> None:
-    """Lines and modules agree with a count of the files, and the table has a row for each figure."""
+    """Lines and modules match a count of the files, and the table has a row for each figure."""
     files = list((ROOT / "src" / "sojourn").rglob("*.py"))
     figures = house.figures()
     assert int(figures["modules"]) == len(files)

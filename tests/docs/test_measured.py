@@ -1,4 +1,4 @@
-"""The pages about the planner and about networks: what they say is what was measured."""
+"""The pages about the planner and about networks agree with the measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATA = measured.read()
 
 
 def test_the_planner_keeps_what_it_promises() -> None:
-    """Policies of .99 on all named problems after 30,000 steps and .97 after 10,000; .97 and .9 on forty others."""
+    """Its policies reach .99 on all named problems after 30,000 steps and .97 after 10,000; .97 and .9 on forty others."""
     assert {row["name"] for row in DATA["named"]} <= set(PROBLEMS)
     assert len(DATA["named"]) >= 11
     assert all(row["policy_30000"]["mean"] >= 0.99 for row in DATA["named"])
@@ -30,7 +30,7 @@ def test_the_planner_keeps_what_it_promises() -> None:
 
 
 def test_the_best_tuned_agents_beside_it_have_no_model() -> None:
-    """They are the best of the comparison's agents that learn values only."""
+    """The agents shown beside the planner are the comparison's best model-free ones."""
     comparison = json.loads((DOCS / "data" / "comparison.json").read_text())
     for found in comparison["problems"]:
         without = [
@@ -42,7 +42,7 @@ def test_the_best_tuned_agents_beside_it_have_no_model() -> None:
 
 
 def test_the_sentences_count_what_the_tables_show() -> None:
-    """The numbers of problems in the words are those of the rows, and every place of the page is filled."""
+    """The counts in the text match the tables, and every placeholder of the page is filled."""
     page = (DOCS / "planner.md").read_text()
     assert set(re.findall("<!-- planner: .+? -->", page)) == set(measured.places())
     assert len(measured.named_table().splitlines()) == 2 + len(DATA["named"])
@@ -59,7 +59,7 @@ def test_the_sentences_count_what_the_tables_show() -> None:
 
 
 def test_tiles_and_the_wrapper_keep_what_the_page_says() -> None:
-    """Tiles earn .985 and more than the best rule on the fleet; RateReward helps both algorithms; places are filled."""
+    """Tiles earn .985, and more than the best rule on the fleet; RateReward helps both algorithms; placeholders are filled."""
     page = (DOCS / "networks.md").read_text()
     assert set(re.findall("<!-- tiles: .+? -->", page)) == set(fleet.places())
     assert "<!-- baselines -->" in page

@@ -1,4 +1,4 @@
-"""One place to add an agent, an estimator, a world and a problem: from outside the package, found everywhere."""
+"""An agent, an estimator, a world and a problem each need one entry, from outside the package, to be found everywhere."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ print(json.dumps(wrong))
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Try all of them in one process, which is not ours; return what went wrong."""
+    """Try all of them in a separate process; return the failures."""
     folder = tmp_path_factory.mktemp("outside")
     (folder / "outside.py").write_text(OUTSIDE)
     found = json.dumps({where: textwrap.dedent(code) for where, code in FOUND.items()})
@@ -141,5 +141,5 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("where", FOUND)
 def test_what_is_added_from_outside_is_found(where: str, wrong: dict[str, str]) -> None:
-    """One entry for each of the four, in a module of a user's, and every list has them."""
+    """With one entry each in a user's module, all lists have them."""
     assert where not in wrong, wrong[where]

@@ -1,4 +1,4 @@
-"""The page to play with: its numbers are the library's, and one can use it with a pointer or a keyboard."""
+"""The playground: its numbers are the library's, and it works with pointer and keyboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Action = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Iterator[Any]:
-    """The playground by itself, whose own policy forbids whatever it does not need; nothing may go wrong in it."""
+    """The playground alone, with its strict security policy; any error in it fails the test."""
     page, wrong = browser.new_page(viewport=browsing.DESKTOP), []
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -30,7 +30,7 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def model(actions: list[Action]) -> sj.SMDP:
-    """The two actions as a model, from what the page says that an action is."""
+    """The two actions as a model, from the page's parameters."""
     rows = []
     for place, one in enumerate(actions):
         rewards = [one["reward"] - one["spread"], one["reward"] + one["spread"]]
@@ -52,14 +52,14 @@ def random_action(rng: random.Random) -> Action:
 
 
 def test_the_playgrounds_numbers_are_the_audits(page: Any) -> None:
-    """Each estimate's limit, and the action that it leads to, are those of `audit`, in all scenes and at random."""
+    """Each estimate's limit, and the action that it leads to, match `audit`, in all scenes and for random parameters."""
     rng = random.Random(7)
     scenes = [scene["actions"] for scene in page.evaluate("Playground.SCENES").values()]
     settled = set()
     for actions in scenes + [[random_action(rng), random_action(rng)] for _ in range(30)]:
         gains = [one["reward"] / one["time"] for one in actions]
         if abs(gains[0] - gains[1]) < 1e-6:
-            continue  # either may be called the best
+            continue  # either counts as the best
         found, judged = (
             sj.audit(model(actions)),
             page.evaluate("actions => Playground.judge(actions)", actions),
@@ -80,7 +80,7 @@ def test_the_playgrounds_numbers_are_the_audits(page: Any) -> None:
 
 
 def test_each_scene_shows_what_it_says(page: Any) -> None:
-    """The estimate that a scene begins with is wrong where it is to be, and right in the last scene, like all others."""
+    """Each scene's initial estimate is wrong as announced; in the last scene all estimates are right."""
     wrong = {}
     for name, scene in page.evaluate("Playground.SCENES").items():
         judged = page.evaluate("actions => Playground.judge(actions)", scene["actions"])
@@ -95,7 +95,7 @@ def test_each_scene_shows_what_it_says(page: Any) -> None:
 
 
 def test_a_finger_moves_the_nearer_point_and_not_the_page(browser: Any) -> None:
-    """Two points beside each other are both within reach, and a drag down does not scroll."""
+    """Two neighbouring points can both be dragged, and dragging down does not scroll."""
     context = browser.new_context(viewport=browsing.PHONE, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto((DOCS / "playground.html").as_uri())
@@ -114,8 +114,8 @@ def test_a_finger_moves_the_nearer_point_and_not_the_page(browser: Any) -> None:
     context.close()
 
 
-def test_one_can_play_with_keys_and_with_a_pointer(page: Any) -> None:
-    """Arrow keys move a slider, and a dragged point moves its sliders; words and picture follow both."""
+def test_the_playground_works_with_keys_and_a_pointer(page: Any) -> None:
+    """Arrow keys move a slider, and a dragged point moves its sliders; text and picture follow."""
     page.get_by_role("button", name="Rewards vary").click()
     sentence = page.locator(".sentence")
     assert "= 3.2; B:" in sentence.text_content().replace("\xa0", " ")  # 5 - 1.8 * 1 is left of A

@@ -1,4 +1,4 @@
-"""Published results: what the page says is what was measured, and a short form of the measurement."""
+"""Published results: the page agrees with the measurements, and a short form repeats them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ PAGE = (DOCS / "published.md").read_text(encoding="utf-8")
 
 
 def test_differential_q_earns_what_was_published() -> None:
-    """Eight seeds of 80,000 steps, at the best step sizes and at too large ones: the published means come out."""
+    """Eight seeds of 80,000 steps, at the best and at too large step sizes, reproduce the published means."""
     for alpha, eta, published_mean in ((0.025, 0.5, 2.580), (0.4, 2.0, 2.283)):
         row = published.access_control(alpha, eta, seeds=8)
         assert published.theirs(row) == published_mean
         # The standard deviation of a run is 0.015, and theirs is a mean of 30.
         assert row["over"]["mean"] == pytest.approx(published_mean, abs=4 * 0.015 * (1 / 8 + 1 / 30) ** 0.5)
         assert row["over"]["low"] < row["over"]["mean"] < row["over"]["high"]
-    assert row["late"]["mean"] == pytest.approx(
-        row["over"]["mean"], abs=0.05
-    )  # it has long learned what it will
+    assert row["late"]["mean"] == pytest.approx(row["over"]["mean"], abs=0.05)  # it has converged long before
 
 
 def test_the_page_says_what_was_measured() -> None:
@@ -53,7 +51,7 @@ def test_the_page_says_what_was_measured() -> None:
 
 
 def test_the_tables_of_the_page_have_every_number() -> None:
-    """Each of the 25 pairs and each choice of actions has its cell, and the page asks for nothing else."""
+    """Each of the 25 pairs and each choice of actions has its cell, and the page has no other placeholders."""
     table = published.access_control_table().splitlines()
     assert [len(re.findall(r"[.]\d{3};", row)) for row in table[2:]] == [5] * 5
     assert table[4].startswith("| alpha 0.025 | 2.577; ")
@@ -63,7 +61,7 @@ def test_the_tables_of_the_page_have_every_number() -> None:
 
 
 def test_published_gains_are_ours_to_all_digits() -> None:
-    """All of the page's rows agree and lie within their bounds, and some of each kind, solved again, are what the page has."""
+    """All of the page's rows agree and lie within their bounds, and a sample of each kind, solved again, matches the page."""
     rows = [exact.Row(**row) for row in published.read()["exact"]]
     assert len(rows) == 35
     for row in rows:
@@ -78,7 +76,7 @@ def test_published_gains_are_ours_to_all_digits() -> None:
 
 
 def test_inventories_are_ordered_for_as_published() -> None:
-    """S and S of every row of Zheng and Federgruen, and of Snyder and Shen, are on the page, and three are found again."""
+    """The levels s and S of every row of Zheng and Federgruen, and of Snyder and Shen, are on the page, and three are recomputed."""
     cases = {row["case"] for row in published.read()["exact"]}
     for mean, (least, up_to, _) in exact.ZHENG_FEDERGRUEN.items():
         assert f"mean demand {mean}: s {least}, S {up_to}" in cases

@@ -13,13 +13,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def doors() -> dict[str, str]:
-    """The README's sections by what a reader has, each with its program; `test_docs` runs them."""
+    """The README's sections by starting point, each with its program; `test_docs` runs them."""
     text = README.split("<!-- doors -->\n")[1].split("<!-- end of doors -->")[0]
     return {title: body for title, _, body in (part.partition("\n") for part in text.split("## I have ")[1:])}
 
 
 def test_the_readme_has_six_doors() -> None:
-    """Whatever one comes with, there is a program of at most ten lines beside its imports, what it prints, and a page."""
+    """For each of six starting points there is a program of at most ten lines besides imports, its output, and a link to a page."""
     found = doors()
     assert list(found) == [
         *("a model", "a simulator", "a log"),
@@ -37,7 +37,7 @@ def test_the_readme_has_six_doors() -> None:
 
 
 def test_the_answers_behind_the_doors_are_right() -> None:
-    """What the programs print agrees with the exact gains, or with a sum that can be done by hand."""
+    """What the programs print agrees with exact gains, or with a hand calculation."""
     found = doors()
     # Priority to the first kind, which may interrupt: 2 x 1 > 1 x .8. Of each kind, arrivals times the mean time there.
     busy, rest = 0.4 / 1.0, 1.0 - 0.4 / 1.0 - 0.3 / 0.8
@@ -57,7 +57,7 @@ def test_the_answers_behind_the_doors_are_right() -> None:
 
 
 def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
-    """How many statements have each verdict, and from how many errors the wrong ones come, as the ledger has it."""
+    """The README's counts of verdicts, and of distinct errors, match the ledger."""
     verdicts = [claim.verdict for claim in load_claims()]
     sentence = (
         f"Of its {len(verdicts)} statements {verdicts.count('holds')} hold, "
@@ -70,14 +70,14 @@ def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """Six programs and what is about them: at most 170 lines, none of them longer than a screen is wide."""
+    """The README has at most 170 lines, none of them wider than a screen."""
     lines = README.splitlines()
     assert len(lines) <= 170
     assert max(len(line) for line in lines if not line.startswith("!")) <= 140
 
 
 def test_the_worlds_example_runs_as_written() -> None:
-    """The example in the worlds' documentation is a whole program."""
+    """The example in the worlds' documentation is a complete program."""
     from sojourn.worlds import protocol as rules
 
     assert rules.__doc__ is not None
@@ -92,7 +92,7 @@ def test_the_worlds_example_runs_as_written() -> None:
 
 @pytest.mark.parametrize("name", sj.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
-    """What is exported exists and says what it is."""
+    """Every exported name exists and has a docstring."""
     documentation = getattr(sj, name).__doc__
     assert documentation
     assert len(documentation) > 10

@@ -46,10 +46,10 @@ PUBLIC = sorted(
 
 
 def listed() -> list[str]:
-    """The names that the pages of the reference show, beside the mathematics of some modules."""
+    """The names on the reference pages, besides the mathematics of some modules."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("*.md")))
     names = re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)
-    ours = [name for name in names if name.startswith("sojourn.")]  # the paper's package has names of its own
+    ours = [name for name in names if name.startswith("sojourn.")]  # the paper's package has its own names
     return [name for name in ours if name in PUBLIC or not is_module(name)]
 
 
@@ -61,13 +61,13 @@ def is_module(name: str) -> bool:
 
 
 def test_the_reference_has_every_public_name_once() -> None:
-    """What is public is in the reference, once, and nothing else is."""
+    """The reference has exactly the public names, each once."""
     assert sorted(listed()) == PUBLIC
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example_that_runs(name: str) -> None:
-    """The docstring has a dialogue, at a place where `pytest --doctest-modules src` finds and runs it."""
+    """Every docstring has an example that `pytest --doctest-modules src` finds and runs."""
     parent, last = owner(name)
     thing = getattr(parent, last)
     module = thing if isinstance(thing, types.ModuleType) else importlib.import_module(home(thing, parent))
@@ -77,11 +77,11 @@ def test_every_public_name_has_an_example_that_runs(name: str) -> None:
 
 
 def owner(name: str) -> tuple[types.ModuleType, str]:
-    """The module that has a name, which may itself be known by another name than its own, and the last part of it."""
+    """The module that exports a name, possibly under an alias, and the name's last part."""
     *path, last = name.split(".")[1:]
     return functools.reduce(getattr, path, sj), last
 
 
 def home(thing: object, parent: types.ModuleType) -> str:
-    """The module that defines something; data has none of its own, and is described where it stands."""
+    """The module that defines an object; data is documented where it is exported."""
     return parent.__name__ if isinstance(thing, Mapping) else str(thing.__module__)

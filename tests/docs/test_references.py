@@ -1,4 +1,4 @@
-"""The page of references names everything and everyone that it should."""
+"""The page of references is complete."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CREDITS, _, BIBLIOGRAPHY = (DOCS / "references.md").read_text(encoding="utf-8").
 
 
 def test_every_estimator_and_every_agent_has_a_source() -> None:
-    """Each is named on the page, in code type, with where it comes from."""
+    """Every estimator and agent is on the page, in code font, with its source."""
     names = {*ESTIMATORS, *(agent.kind for agent in AGENTS.values())}
     assert sorted(name for name in names if f"`{name}`" not in CREDITS) == []
 
 
 def test_every_entry_is_cited() -> None:
-    """The first author of each entry is named above, with the year, and the entries are in alphabetical order."""
+    """Each entry's first author and year are cited above, and the entries are in alphabetical order."""
     entries = re.findall(r"^- (.+)$", BIBLIOGRAPHY, flags=re.MULTILINE)
     assert len(entries) > 50
     firsts = []
@@ -33,7 +33,7 @@ def test_every_entry_is_cited() -> None:
 
 
 def test_every_citation_has_an_entry() -> None:
-    """Each year in brackets above belongs to an entry of the same year."""
+    """Each cited year belongs to an entry of the same year."""
     cited = set(re.findall(r"\((?:[^()]* )?((?:19|20)\d\d)[ab]?\)", CREDITS))
     assert cited
     assert sorted(year for year in cited if f" {year}" not in BIBLIOGRAPHY) == []

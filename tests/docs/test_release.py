@@ -1,4 +1,4 @@
-"""What a release says of itself, in the several places where it does."""
+"""A release's metadata agree everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """The citation names the newest version that has a day; the package is that one, or the one in the making above it."""
+    """The citation has the newest dated version; the package has that version, or the unreleased one above it."""
     citation = (ROOT / "CITATION.cff").read_text()
     parts = re.findall(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     released, day = next(part for part in parts if part[1] != "unreleased")
@@ -26,7 +26,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_the_oldest_python_is_the_one_that_the_makefile_asks_for() -> None:
-    """What is required, what is declared and what is tried first are the same version."""
+    """The required, the declared and the Makefile's Python versions agree."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     oldest = project["requires-python"].removeprefix(">=")
     declared = [name.rsplit(" ", 1)[1] for name in project["classifiers"] if "Python :: 3." in name]
@@ -38,7 +38,7 @@ def test_the_oldest_python_is_the_one_that_the_makefile_asks_for() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: str(path.name))
 def test_the_files_of_the_host_can_be_read(path: Path) -> None:
-    """Workflows and templates are YAML, and the commands that they run are in the repository."""
+    """Workflows and templates are valid YAML, and the commands they run exist in the repository."""
     yaml = pytest.importorskip("yaml")
     content = yaml.safe_load(path.read_text())
     assert isinstance(content, dict)

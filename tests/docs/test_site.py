@@ -1,4 +1,4 @@
-"""What the builder of the site adds to its pages."""
+"""What the site builder adds to the pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
     "name", ["hooks", "house", "measured", "pictures", "published", "rendering", "summarise"]
 )
 def test_the_examples_of_the_builder_run(name: str) -> None:
-    """The modules that build the site do what their examples say."""
+    """The doctests of the site builder pass."""
     assert doctest.testmod(loaded(name)).failed == 0
 
 
@@ -29,7 +29,7 @@ COMPARED = set(compared(Settings()))
 
 
 def test_the_tables_have_all_agents_on_all_problems() -> None:
-    """No agent is left out of the comparison that the page shows, and its problems are there by their names."""
+    """The comparison's tables have all agents on all problems."""
     assert {found["name"] for found in DATA["problems"]} <= set(PROBLEMS)
     for found in DATA["problems"]:
         assert {row["agent"] for row in found["agents"]} == COMPARED
@@ -50,8 +50,8 @@ def test_the_tables_have_all_agents_on_all_problems() -> None:
         ("followed", ("followed", "followed_low", "followed_high")),
     ],
 )
-def test_who_is_behind_is_found_by_the_intervals(measure: str, names: tuple[str, str, str]) -> None:
-    """An agent is behind where its interval ends below the best one's, which a table then does not set in bold."""
+def test_intervals_decide_which_agents_are_behind(measure: str, names: tuple[str, str, str]) -> None:
+    """An agent is behind if its interval ends below the best one's; then it is not bold."""
     hooks = loaded("hooks")
     mean, low, high = names
     for cells in hooks.ranked(DATA["problems"], measure):
@@ -67,7 +67,7 @@ def test_who_is_behind_is_found_by_the_intervals(measure: str, names: tuple[str,
 
 
 def test_the_advice_is_what_the_table_says() -> None:
-    """The counts in the page's words are those of the data, for every agent and in their order."""
+    """The counts in the page's text match the data, for every agent and in order."""
     text = (DOCS / "choosing.md").read_text()
     told = [(agent, int(count)) for agent, count in re.findall(r"`(\w+)`\s+on\s+(\d+)", text)]
     rows = loaded("hooks").ranked(DATA["problems"])
@@ -78,7 +78,7 @@ def test_the_advice_is_what_the_table_says() -> None:
 
 
 def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
-    """Where the page says that the harmonic rate would keep the optimum, the audit says so; and where not, not."""
+    """The page says that the harmonic rate keeps the optimum exactly where the audit does."""
     kept = {
         found["name"]: row["keeps_optimum"]
         for found in DATA["problems"]
@@ -88,8 +88,8 @@ def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
     assert {name for name, keeps in kept.items() if not keeps} == {"long-shot", "long-return"}
 
 
-def test_a_summary_keeps_what_it_is_made_of() -> None:
-    """The committed numbers are a summary already: to summarise them again changes nothing but the curves."""
+def test_summarising_a_summary_changes_nothing() -> None:
+    """Summarising the committed data again changes nothing but the curves."""
     summarised = loaded("summarise").summarised
     whole = {
         **DATA,
@@ -102,7 +102,7 @@ def test_a_summary_keeps_what_it_is_made_of() -> None:
 
 
 def test_the_figures_of_the_comparison_can_be_read() -> None:
-    """They are of the size that is drawn from the committed numbers, in which the smallest words have ten pixels on a page of 700."""
+    """The figures have the size drawn from the committed data, and their smallest text is ten pixels on a page of 700."""
     for name, sheet in loaded("summarise").sheets().items():
         drawn = (DOCS / "figures" / f"{name}.svg").read_text()
         width = float(re.search(r'width="([\d.]+)pt"', drawn)[1])  # type: ignore[index]
@@ -111,7 +111,7 @@ def test_the_figures_of_the_comparison_can_be_read() -> None:
 
 
 def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
-    """The page's mean win ratios are those of the recorded signs, segment by segment."""
+    """The page's mean win ratios match the recorded signs, segment by segment."""
     measured = tomllib.loads((Path(__file__).parents[1] / "paper" / "measured_bitcoin.toml").read_text())
     text = (DOCS / "reproduce.md").read_text()
     for words, agent in (
@@ -133,14 +133,14 @@ def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
 
 
 def test_every_decision_is_listed_with_what_was_decided() -> None:
-    """The list has a line for each page of a decision, and each ends in a sentence."""
+    """The list of decisions has a line for each page, and each line ends in a sentence."""
     lines = loaded("hooks").decision_list().splitlines()
     assert len(lines) == len(list((DOCS / "decisions").glob("0*.md"))) > 4
     assert all(re.fullmatch(r"- \[[^]]+\]\(\d{4}-[a-z-]+\.md\): .{20,}\.", line) for line in lines)
 
 
 def test_docstrings_become_lists_and_dialogues() -> None:
-    """A block of names and meanings is a list, a dialogue is fenced, and the rest stays as it is."""
+    """A block of names and meanings becomes a list, a doctest is fenced, and the rest is unchanged."""
     as_markdown = loaded("rendering").as_markdown
     plain = "A claim.\n\none    the first,\n       which goes on\ntwo    the second\n\n>>> 1 + 1\n2\n\nSource: a book."
     assert as_markdown(plain) == (
@@ -149,7 +149,7 @@ def test_docstrings_become_lists_and_dialogues() -> None:
 
 
 def test_every_count_of_the_evidence_stands_on_the_page_of_promises() -> None:
-    """What `make evidence` has counted is shown, and the page asks for no count twice."""
+    """The page of promises shows every count of `make evidence` exactly once."""
     asked = re.findall("<!-- counted: (.+?) -->", (DOCS / "promises.md").read_text())
     assert len(asked) == len(set(asked))
     assert set(json.loads((DOCS / "data" / "evidence.json").read_text())) <= set(asked)

@@ -1,4 +1,4 @@
-"""The site in a real browser: nothing is cut off, on a phone or a desktop, by day or by night."""
+"""The site in a real browser: nothing is cut off, on phone or desktop, in light or dark mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import browsing
 pytestmark = browsing.NEEDED
 ROOT = Path(__file__).resolve().parents[2]
 ARTICLE = re.compile(r"<article.*</article>", re.DOTALL)
-# The titles of the pages that have something beyond the right edge of the screen or, if it scrolls, of its paragraph.
+# The titles of pages with content beyond the right edge of the screen or, if it scrolls, of its paragraph.
 TOO_WIDE = """() => [...document.querySelectorAll(".one")].filter((one) => [...one.querySelectorAll("*")].some((part) => {
     if (part.matches(".md-typeset__scrollwrap")) {
         return part.getBoundingClientRect().right > part.parentElement.getBoundingClientRect().right + 1;
@@ -29,7 +29,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".one")].filter((one) => [...o
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `make docs` has left it, or built anew if anything that it is made of is newer."""
+    """The site from `make docs`, rebuilt if any of its sources is newer."""
     made, sources = ROOT / "site" / "index.html", [ROOT / "mkdocs.yml", *ROOT.glob("*.md")]
     for part in ("docs", "src"):
         sources += [file for file in (ROOT / part).rglob("*.*") if "__pycache__" not in file.parts]
@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def all_pages(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The articles of all pages one below the other in a page of the site, which is opened once in place of sixty times."""
+    """The articles of all pages in one page of the site, which is opened once instead of sixty times."""
     pages = sorted(site.rglob("index.html"))
     assert len(pages) > 40
     articles = []
@@ -51,7 +51,7 @@ def all_pages(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         name = str(page.parent.relative_to(site))
         (article,) = ARTICLE.findall(page.read_text(encoding="utf-8"))
         articles.append(f'<div class="one" title="{name}">{article}</div>')
-    folder = site / "glossary"  # any page will do
+    folder = site / "glossary"  # any page would do
     shell = (folder / "index.html").read_text(encoding="utf-8")
     whole = ARTICLE.sub(lambda _: "".join(articles), shell).replace(
         "<head>", f'<head><base href="{folder.as_uri()}/">', 1
@@ -62,7 +62,7 @@ def all_pages(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_page_is_wider_than_the_screen(browser: Any, all_pages: Path) -> None:
-    """What is too wide scrolls in a box of its own: no page scrolls sideways, and no table ends outside of its page."""
+    """Wide content scrolls in its own box: no page scrolls sideways, and no table ends outside its page."""
     page = browser.new_page(viewport=browsing.DESKTOP)
     page.goto(all_pages.as_uri())
     page.wait_for_selector(".md-typeset__scrollwrap")
@@ -76,7 +76,7 @@ def test_no_page_is_wider_than_the_screen(browser: Any, all_pages: Path) -> None
 
 
 def test_the_sidebar_shows_at_most_twenty_entries(browser: Any, site: Path) -> None:
-    """On every kind of page the sidebar is taken in at one look; the pages of other tabs are folded away."""
+    """On every kind of page the sidebar is short; pages of other tabs are collapsed."""
     page = browser.new_page(viewport=browsing.DESKTOP)
     for name in (".", "gymnasium", "reference/agents", "decisions/0001-values-and-rules"):
         page.goto((site / name / "index.html").as_uri())
@@ -86,7 +86,7 @@ def test_the_sidebar_shows_at_most_twenty_entries(browser: Any, site: Path) -> N
 
 
 def test_every_link_leads_somewhere(site: Path) -> None:
-    """Each link of each page is to a file of the site, or to another site, and each place in a page is there."""
+    """Every link leads to an existing file and anchor of the site, or to another site."""
     seen = 0
     for page in sorted(site.rglob("index.html")):
         for link in re.findall(r'(?:href|src)="([^"]+)"', page.read_text(encoding="utf-8")):
@@ -103,7 +103,7 @@ def test_every_link_leads_somewhere(site: Path) -> None:
 
 
 def test_figures_are_dark_on_a_dark_screen(browser: Any, site: Path) -> None:
-    """The ground of a figure is that of the page, whichever it is, and its words stand out against it."""
+    """Figures use the page's background in both modes, and their text has enough contrast."""
     ground = {}
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport=browsing.DESKTOP, color_scheme=scheme)

@@ -27,7 +27,7 @@ def env() -> Any:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A saved learner, which has been trained a little."""
+    """A saved learner after a short training."""
     learner = sj.Learner(env(), sj.smart, seed=1)
     learner.train(25)
     learner.save(tmp_path / "learner")
@@ -47,7 +47,7 @@ Edit = Callable[[dict[str, Any], dict[str, Any]], object]
 
 
 def edited(path: Path, edit: Edit) -> Path:
-    """Write the archive anew after an edit of its contents and its arrays (or the bytes of some)."""
+    """Rewrite the archive after an edit of its contents and its arrays, or the bytes of some."""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
     data = json.loads(parts.pop("contents.json"))
@@ -71,7 +71,7 @@ def contents(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def field(name: str, array: Any) -> Edit:
-    """Put another array into a field of the agent."""
+    """Replace an array in a field of the agent."""
 
     def edit(data: dict[str, Any], arrays: dict[str, Any]) -> None:
         fields = contents(data)["agent"]["fields"]
@@ -82,7 +82,7 @@ def field(name: str, array: Any) -> Edit:
 
 
 def entry(name: str, thing: Any) -> Edit:
-    """Put another thing at the top."""
+    """Replace an entry at the top level."""
 
     def edit(data: dict[str, Any], arrays: dict[str, Any]) -> None:
         if isinstance(thing, np.ndarray):
@@ -94,7 +94,7 @@ def entry(name: str, thing: Any) -> Edit:
 
 
 def place(name: str, thing: Any) -> Edit:
-    """Put another thing where the world stood."""
+    """Replace the saved position of the world."""
     return lambda data, _: contents(data)["place"]["dict"]["place"]["dict"].__setitem__(name, thing)
 
 
@@ -112,7 +112,7 @@ def refused(path: Path) -> str:
 
 
 def test_a_file_holds_numbers_and_text_only(differential: Path) -> None:
-    """It is a zip of JSON and .npy, none of them pickled, none compressed."""
+    """A file is a zip of JSON and .npy, with nothing pickled or compressed."""
     with zipfile.ZipFile(differential) as archive:
         assert archive.testzip() is None
         for info in archive.infolist():
@@ -129,7 +129,7 @@ def test_a_file_holds_numbers_and_text_only(differential: Path) -> None:
 
 
 def test_the_same_learner_is_the_same_bytes(tmp_path: Path) -> None:
-    """Neither the time nor the process makes a difference."""
+    """Saving is deterministic across times and processes."""
     for name in ("one", "two"):
         learner = sj.Learner(Maze("state"), sj.smart, seed=1)
         learner.train(100)
@@ -142,8 +142,8 @@ def test_the_same_learner_is_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
 
 
-def test_all_that_a_file_can_hold_comes_back(tmp_path: Path) -> None:
-    """Values, arrays, lists, dictionaries and numbers, at any depth, bit for bit."""
+def test_contents_survive_a_round_trip(tmp_path: Path) -> None:
+    """Values, arrays, lists, dictionaries and numbers survive a round trip at any depth, bit for bit."""
     thing: dict[str, Any] = {
         "agent": sj.smart(2, 3),
         "list": [1, -0.5, True, None, "text\n", [np.arange(3), {"deep": sj.Harmonic(0.5)}]],
@@ -162,8 +162,8 @@ def test_all_that_a_file_can_hold_comes_back(tmp_path: Path) -> None:
     assert found == thing
 
 
-def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
-    """A function or any other object is named."""
+def test_unsupported_contents_are_refused_and_the_old_file_stays(tmp_path: Path) -> None:
+    """A function or any other object is refused by name."""
     target = tmp_path / "archive"
     write_archive(target, "a test", 1, {"a": 1})
     before = target.read_bytes()
@@ -180,7 +180,7 @@ def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(tmp_path: Path
 def test_a_write_that_fails_leaves_the_old_file(
     path: Path, place: Any, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk costs the new file, not the old one, and leaves no rubbish."""
+    """A full disk leaves the old file intact, and no partial file."""
     before = path.read_bytes()
     learner = sj.Learner.load(path, env())
     learner.train(100)
@@ -199,7 +199,7 @@ def test_a_write_that_fails_leaves_the_old_file(
 
 
 def test_a_place_that_cannot_be_written_gets_one_sentence(tmp_path: Path) -> None:
-    """A folder, or a folder that there is not."""
+    """Saving to a folder, or into a missing one, gets one sentence."""
     learner = sj.Learner(Maze(), sj.smart)
     assert "is a folder" in sentence(lambda: learner.save(tmp_path), OSError)
     assert "no folder" in sentence(lambda: learner.save(tmp_path / "a" / "b"), OSError)
@@ -211,7 +211,7 @@ def test_a_place_that_cannot_be_written_gets_one_sentence(tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_cut_is_refused(path: Path) -> None:
-    """Wherever it ends too early."""
+    """A truncated file is refused, wherever it is cut."""
     whole = path.read_bytes()
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         path.write_bytes(whole[:length])
@@ -219,7 +219,7 @@ def test_a_file_that_is_cut_is_refused(path: Path) -> None:
 
 
 def test_a_byte_that_is_flipped_is_noticed_or_harmless(path: Path) -> None:
-    """In 200 places and in all of the zip's own headers: one sentence, or the same learner."""
+    """Flipped bytes in 200 places and in all of the zip's headers give one sentence, or the same learner."""
     whole = path.read_bytes()
     original = sj.Learner.load(path, env())
     rng = np.random.default_rng(0)
@@ -227,7 +227,7 @@ def test_a_byte_that_is_flipped_is_noticed_or_harmless(path: Path) -> None:
     starts = [i for mark in (b"PK\1\2", b"PK\3\4", b"PK\5\6") for i in _all(whole, mark)]
     headers = [start + offset for start in starts for offset in range(46) if start + offset < len(whole)]
     flips += [(index, 1 << number % 8) for number, index in enumerate(headers)]
-    flips += [(start + offset, 1) for start in starts for offset in (6, 8)]  # where a zip says encrypted
+    flips += [(start + offset, 1) for start in starts for offset in (6, 8)]  # the zip's flag for encryption
     read = 0
     for number, (index, bits) in enumerate(flips):
         damaged = bytearray(whole)
@@ -236,7 +236,7 @@ def test_a_byte_that_is_flipped_is_noticed_or_harmless(path: Path) -> None:
         try:
             found = read_archive(path, FORMAT, VERSION)
         except ValueError as error:
-            assert "\n" not in str(error)  # noqa: PT017 - there is a second right way
+            assert "\n" not in str(error)  # noqa: PT017 - there is another valid outcome
             assert str(path) in str(error)  # noqa: PT017
         else:
             read += 1
@@ -254,8 +254,8 @@ def _all(whole: bytes, mark: bytes) -> list[int]:
     return found
 
 
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
-    """Nothing, something empty, a folder, text, another's zip, a pickle."""
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
+    """A missing file, an empty one, a folder, text, a foreign zip and a pickle are refused."""
     target = tmp_path / "target"
     assert "is not a file" in refused(target)
     assert "is not a file" in refused(tmp_path)
@@ -271,8 +271,8 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     assert "was not saved by sojourn" in refused(target.with_suffix(".npz"))
 
 
-def test_what_is_compressed_is_refused(path: Path) -> None:
-    """Nothing in a file can unfold into more than its own size."""
+def test_compressed_parts_are_refused(path: Path) -> None:
+    """Compressed parts are refused, so that a file cannot expand beyond its size."""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
     parts["bomb.npy"] = header((10_000_000,)) + bytes(80_000_000)
@@ -292,7 +292,7 @@ class Evil:
 
 @pytest.mark.parametrize("which", ["q", "extra"])
 def test_pickled_objects_are_refused(path: Path, which: str) -> None:
-    """An array of Python objects, in the agent or beside it, is not unpickled."""
+    """An array of Python objects, in the agent or elsewhere, is not unpickled."""
     bomb = np.empty(4, dtype=object)
     trace = path.with_name("was-here")
     bomb[:] = Evil(trace)
@@ -302,7 +302,7 @@ def test_pickled_objects_are_refused(path: Path, which: str) -> None:
 
 
 def test_another_version_or_format_is_named(path: Path) -> None:
-    """A newer file says to update, an older one which version it is and what to do; anything else says what it is."""
+    """For a newer file the error says to update, for an older one its version and what to do, for another format what it is."""
     whole = path.read_bytes()
     edited(path, lambda data, _: data.update(version=VERSION + 1))
     assert "newer sojourn; update" in refused(path)
@@ -319,7 +319,7 @@ def test_another_version_or_format_is_named(path: Path) -> None:
 
 
 def test_an_unknown_class_is_named(path: Path) -> None:
-    """Classes are found by name among those with rules; others are not even looked for."""
+    """Classes are looked up by name only among those with rules."""
     whole = path.read_bytes()
     for name in ("RatAgent", "Path", "os.system", "", 3, None, ["LearningAgent"]):
         path.write_bytes(whole)
@@ -398,8 +398,8 @@ def test_an_unknown_class_is_named(path: Path) -> None:
         entry("action_mask", 3),
     ],
 )  # fmt: skip
-def test_a_file_with_something_wrong_in_it_gets_one_sentence(edit: Edit, differential: Path) -> None:
-    """Whatever is missing or does not fit, the file is named, and nothing is executed or written anywhere."""
+def test_an_inconsistent_file_gets_one_sentence(edit: Edit, differential: Path) -> None:
+    """Whatever is missing or inconsistent, the error names the file, and nothing is executed or written."""
     edited(differential, edit)
     assert str(differential) in refused(differential)
 
@@ -434,7 +434,7 @@ def test_a_file_with_something_wrong_in_it_gets_one_sentence(edit: Edit, differe
     ],
 )
 def test_a_wrong_place_is_refused_or_left_for_a_new_episode(edit: Edit, path: Path) -> None:
-    """Where the environment stood may be nonsense: one sentence, or the agent is kept and an episode begins."""
+    """A nonsensical position of the environment gives one sentence, or a new episode with the saved agent."""
     whole = sj.Learner.load(path, env())
     edited(path, edit)
     try:
@@ -448,8 +448,8 @@ def test_a_wrong_place_is_refused_or_left_for_a_new_episode(edit: Edit, path: Pa
 
 
 @pytest.mark.parametrize("actions", [[9], [-1], [0.5], [[1]], [0] * 4 + [3], ["go"]], ids=str)
-def test_actions_that_there_are_not_are_no_way_to_a_place(actions: Any, tmp_path: Path) -> None:
-    """A foreign episode that cannot be repeated is refused, or a new one begins."""
+def test_an_episode_of_invalid_actions_is_not_replayed(actions: Any, tmp_path: Path) -> None:
+    """A saved episode that cannot be replayed is refused, or a new one begins."""
     path = tmp_path / "learner"
     learner = sj.Learner(Maze(), sj.smart)
     learner.train(5)
@@ -499,7 +499,7 @@ def value_median(rate: MedianOfTwo) -> float:
 
 
 def test_a_users_estimator_is_saved_by_its_name(tmp_path: Path) -> None:
-    """The class is found again where its rules are registered, with the values inside it."""
+    """A user's class is found again by name, with its nested values."""
     rate = MedianOfTwo(Middle(Inner(0.0), 0))
     learner = sj.Learner(Maze(), sj.smart, rate=rate)
     learner.train(100)
@@ -517,14 +517,14 @@ class Twin(NamedTuple):
 
 
 def another_twin() -> type:
-    class Twin(NamedTuple):  # the same name once more
+    class Twin(NamedTuple):  # the same name again
         seen: int = 0
 
     return Twin
 
 
 def test_two_classes_of_one_name_are_not_confused(tmp_path: Path) -> None:
-    """It is said that there are several, when saving or when loading, instead of taking one of them."""
+    """Saving or loading with several classes of a name is an error rather than a guess."""
     for cls in (Twin, another_twin()):
         sj.update.register(cls)(lambda rate, reward, duration: rate)
         sj.value.register(cls)(lambda rate: 0.0)
@@ -537,7 +537,7 @@ def test_two_classes_of_one_name_are_not_confused(tmp_path: Path) -> None:
 
 
 def namesake() -> type:
-    class TimeForgetting(NamedTuple):  # as one of sojourn's estimators is called
+    class TimeForgetting(NamedTuple):  # the name of one of Sojourn's estimators
         step_size: float = 0.5
         reward: float = 0.0
         duration: float = 0.0
@@ -546,7 +546,7 @@ def namesake() -> type:
 
 
 def test_a_users_class_may_be_called_as_one_of_ours(tmp_path: Path) -> None:
-    """Both go through a file and come back as what they were; a user's class is never taken for ours of that name."""
+    """A user's class and ours of the same name both survive a file, and are never confused."""
     mine = namesake()
     sj.update.register(mine)(lambda rate, reward, duration: rate)
     sj.value.register(mine)(lambda rate: 0.0)
@@ -559,7 +559,7 @@ def test_a_users_class_may_be_called_as_one_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_file_says_which_module_to_import(tmp_path: Path) -> None:
-    """A class of a module that has not been imported is named with it, even where ours has a class of that name."""
+    """The error for a class of an unimported module names the module, even if we have a class of that name."""
     path = tmp_path / "archive"
     write_archive(path, "a test", 1, {"rate": sj.Cumulative()})
     edited(path, lambda data, _: contents(data)["rate"].update(module="queues.mine"))
@@ -576,7 +576,7 @@ class Unknown(NamedTuple):
     seen: int = 0
 
 
-def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+def test_values_that_could_not_be_loaded_are_not_saved(tmp_path: Path) -> None:
     """A value of a class without rules is refused before anything is written."""
     path = tmp_path / "archive"
     assert "Unknown" in sentence(lambda: write_archive(path, "a test", 1, {"a": Unknown()}))

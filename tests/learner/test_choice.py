@@ -1,4 +1,4 @@
-"""Which agent a learner has, and what it says of it."""
+"""Which agent a learner chooses, and how it explains the choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.interpreted  # how agents are compiled is what other fi
 
 
 def test_without_an_agent_there_is_a_planner() -> None:
-    """It is the planner that one would ask for, bit for bit; a sentence says how many states it was chosen for."""
+    """The default equals an explicit planner, bit for bit; a sentence says for how many states it was chosen."""
     learner, planner = sj.Learner(Maze(), seed=2), sj.Learner(Maze(), sj.planner, seed=2)
     assert isinstance(learner.agent, Planner)
     assert learner.chosen.startswith("planner, because 4 states can be listed")
@@ -25,8 +25,8 @@ def test_without_an_agent_there_is_a_planner() -> None:
     assert alike(learner, planner)
 
 
-def test_with_nothing_said_the_better_action_is_found() -> None:
-    """In the gamble A earns 5 per unit time, and B 3."""
+def test_with_defaults_the_better_action_is_found() -> None:
+    """With defaults, the learner finds that A, with 5 per unit time, beats B, with 3."""
     learner = sj.Learner(Gamble())
     learner.train(500)
     assert learner.policy.tolist() == [0]
@@ -34,7 +34,7 @@ def test_with_nothing_said_the_better_action_is_found() -> None:
 
 
 def test_more_pairs_than_a_planner_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values are learned then, and it is said why."""
+    """With more pairs than a planner has room for, values are learned, and a sentence says why."""
     monkeypatch.setattr(choice, "MOST_PAIRS", 11)
     learner = sj.Learner(Maze())
     assert learner.chosen.startswith("smart, because 4 states with 3 actions are more than")
@@ -44,7 +44,7 @@ def test_more_pairs_than_a_planner_has_room_for(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", ["relaxed_smart", "relaxed-smart"])
 def test_agents_by_name(name: str) -> None:
-    """A name is as good as the constructor, with the same options."""
+    """An agent's name is equivalent to its constructor, with the same options."""
     learner = sj.Learner(Maze(), name, seed=2, step_size=0.1, exploration=0.3)
     twin = sj.Learner(Maze(), sj.relaxed_smart, seed=2, step_size=0.1, exploration=0.3)
     for each in (learner, twin):
@@ -65,5 +65,5 @@ def test_agents_by_name(name: str) -> None:
     ],
 )
 def test_what_is_wrong_gets_one_sentence(call: Any, words: str) -> None:
-    """Each says what to do."""
+    """Wrong arguments get one sentence that says what to do."""
     assert words in sentence(call)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.interpreted  # how agents are compiled is what other fi
 
 
 class Weather(gym.Env[Any, Any]):
-    """Good and bad days follow each other in spells; exactly 1.5 is earned per unit time, 6 in a time of 4."""
+    """Good and bad days come in spells; exactly 1.5 is earned per unit time, 6 in a time of 4."""
 
     def __init__(self, cut: int | None = None) -> None:
         self.observation_space = spaces.Discrete(2)
@@ -48,7 +48,7 @@ def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> No
     """Of 200 runs with intervals of 95 % (192 to 200 intervals, of which 99.9 % have 172 to 199 hits), though steps depend on each other."""
     learner = sj.Learner(Weather(cut), sj.agents.random_agent)
     runs = [learner.evaluate(duration=5000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
-    found = [each for each in runs if each.low is not None]  # but for those whose halves disagree, about 1 %
+    found = [each for each in runs if each.low is not None]  # except those whose halves disagree, about 1 %
     bounds = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
     assert len(bounds) >= 192
     assert 172 <= sum(low <= 1.5 <= high for low, high in bounds) <= 199
@@ -58,7 +58,7 @@ def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> No
 
 
 def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
-    """There is no interval then, and a sentence names the time; who follows it gets one."""
+    """A short run has no interval, but a sentence that names the time needed, which then suffices."""
     learner = sj.Learner(Weather(), sj.agents.random_agent)
     found = learner.evaluate(duration=100.0)
     assert (found.low, found.high) == (None, None)
@@ -71,7 +71,7 @@ def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
 
 
 def test_an_evaluation_is_the_interval_of_the_whole_run() -> None:
-    """Its figures are those of the steps that were seen, zero-time steps included, at the level asked for."""
+    """Its figures cover all steps seen, including those without time, at the given level."""
     seen = MicroBatches()
     for step in range(2111):
         seen.add(reward=float(step % 7), duration=float(step % 3))
@@ -82,7 +82,7 @@ def test_an_evaluation_is_the_interval_of_the_whole_run() -> None:
 
 
 def test_the_rate_is_all_reward_over_all_time() -> None:
-    """The policy is followed until the time is over, the first step at or past it being the last."""
+    """The policy is followed up to the first step at or past the given time."""
     learner = sj.Learner(Maze(cuts=0.1), sj.smart, seed=1)
     learner.train(500)
     found = learner.evaluate(duration=100.0, seed=3)
@@ -99,7 +99,7 @@ def test_the_rate_is_all_reward_over_all_time() -> None:
 
 
 def test_actions_have_their_own_numbers() -> None:
-    """Where actions and states start elsewhere, evaluation takes the same ones."""
+    """Evaluation handles spaces whose numbering does not start at 0."""
     found = []
     for first in (0, 6):
         learner = sj.Learner(Maze(first_state=first, first_action=-first), sj.smart, seed=1)
@@ -117,9 +117,9 @@ def test_actions_have_their_own_numbers() -> None:
     ],
 )
 def test_evaluation_changes_nothing(make: Any) -> None:
-    """A learner that was evaluated, in a copy or elsewhere, goes on as one that was not."""
+    """Evaluation, in a copy or elsewhere, does not affect the learner."""
     learner, twin = (sj.Learner(make(), sj.smart, seed=4) for _ in range(2))
-    learner.evaluate(duration=20.0)  # before anything was learned
+    learner.evaluate(duration=20.0)  # before any training
     for steps in (10, 25, 300):
         learner.train(steps)
         twin.train(steps)
@@ -132,7 +132,7 @@ def test_evaluation_changes_nothing(make: Any) -> None:
 
 
 def test_evaluation_in_the_learners_own_environment() -> None:
-    """It is refused, or the learner knows that its environment has moved: an action always fits its state."""
+    """It is refused, or the learner notices that its environment has moved: actions always fit their states."""
     env = Maze("state")
     learner = sj.Learner(env, sj.smart, seed=4, exploration=1.0)
     for _ in range(20):
@@ -154,7 +154,7 @@ def test_a_known_policy_has_a_known_rate() -> None:
 
 
 def test_steps_without_time_in_evaluation() -> None:
-    """What they earn counts: 10 in no time and 1 in a time of 4 make 2.75; a clock that stands still is refused."""
+    """Rewards in no time count: 10 in no time and 1 in a time of 4 make 2.75; a clock that never advances is refused."""
     entries = [(10.0, {"duration": 0.0}), (1.0, {"duration": 4.0})] * 1000
     found = sj.Learner(Scripted(*entries), sj.smart).evaluate(duration=4000.0)
     assert (found.rate, found.steps, found.duration) == (2.75, 2000, 4000.0)
@@ -170,7 +170,7 @@ def test_steps_without_time_in_evaluation() -> None:
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf")])
 def test_a_reward_that_is_not_finite_is_refused(reward: float) -> None:
-    """Evaluation never returns a rate that is no number."""
+    """A non-finite reward is refused, so that evaluation never returns NaN."""
     learner = sj.Learner(Scripted((1.0, {"duration": 1.0}), (reward, {"duration": 1.0})), sj.smart)
     assert "reward" in sentence(lambda: learner.evaluate(duration=10.0), ValueError)
 
@@ -187,13 +187,13 @@ def test_a_reward_that_is_not_finite_is_refused(reward: float) -> None:
     ],
 )
 def test_what_is_wrong_gets_one_sentence(options: dict[str, Any], words: str) -> None:
-    """A wrong number is refused with its name."""
+    """A wrong argument is refused by name."""
     learner = sj.Learner(Maze(), sj.smart)
     assert words in sentence(lambda: learner.evaluate(**options))
 
 
 def test_a_wrong_level_is_refused_before_the_work() -> None:
-    """Nobody waits for an evaluation that cannot be given."""
+    """A wrong level is refused before the evaluation starts."""
     env = Scripted()
     learner = sj.Learner(Scripted(), sj.smart)
     with pytest.raises(ValueError, match="level"):
@@ -202,7 +202,7 @@ def test_a_wrong_level_is_refused_before_the_work() -> None:
 
 
 def test_an_environment_that_cannot_be_copied() -> None:
-    """It is said so, with what to do; with another one it works."""
+    """An environment that cannot be copied gets one sentence with advice; passing another one works."""
     learner = sj.Learner(Running(), sj.smart)
     learner.train(20)
     said = sentence(lambda: learner.evaluate(duration=10.0), ValueError)
@@ -212,6 +212,6 @@ def test_an_environment_that_cannot_be_copied() -> None:
 
 
 def test_a_taxi_is_evaluated_within_its_mask() -> None:
-    """Masks of resets and steps are respected where no state was ever seen in training."""
+    """Masks of resets and steps are respected even in states never seen in training."""
     learner = sj.Learner(gym.make(TAXI), sj.smart, duration=1)
     assert learner.evaluate(duration=250.0).steps == 250

@@ -1,4 +1,4 @@
-"""What an environment does wrong is said, whatever agent is in it; and what it says is read when it is said."""
+"""Faults of an environment are reported for every kind of agent, and what it returns is read before it changes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ AGENTS: dict[str, tuple[Any, dict[str, Any]]] = {
 class Walk(gym.Env[Any, Any]):
     """Two numbers that move at random, three actions of which one may be forbidden; truncated or terminated now and then.
 
-    From its sixth step on, `wrong` changes what a step returns and `begins` what a reset shows. With `shares`, the
-    observation, the mask and info are the same objects at every step, and the environment writes into them.
+    From its sixth step on, `wrong` changes what a step returns and `begins` what a reset shows. With `shares`,
+    the environment reuses the objects of observation, mask and info at every step.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Walk(gym.Env[Any, Any]):
 
 
 def puts(place: int, thing: Any, *ends: int) -> Callable[[list[Any]], object]:
-    """Return the fault of returning this in a place, or in info, and ending the episode."""
+    """Return a fault: this thing is returned in a place, or in info, and the episode ends."""
 
     def wrong(parts: list[Any]) -> None:
         if isinstance(thing, dict):
@@ -103,9 +103,7 @@ FAULTS: dict[str, tuple[Callable[[], Walk], str]] = {
         ("the mask is None", 4, {"action_mask": None}, 'info["action_mask"] is None'),
         ("the action was forbidden", 4, {"forbidden_action": 1}, "does not allow it; nothing can be learned"),
     )
-    if not (
-        name == "the mask is None" and 2 in places
-    )  # where nothing is done any more, the mask may be anything
+    if not (name == "the mask is None" and 2 in places)  # after termination the mask may be anything
 }
 FAULTS["a reset shows what is outside"] = (
     lambda: Walk(begins=np.array([0.5, 7.0])),
@@ -120,7 +118,7 @@ MODES = {mode.value: mode for mode in AutoresetMode}
 @pytest.mark.parametrize("fault", [*FAULTS, *LONE])
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_fault_is_said_to_every_agent(agent: str, fault: str) -> None:
-    """In training, in an evaluation and where a baseline is followed, one sentence says what was wrong."""
+    """In training, in evaluation and for a baseline, one sentence says what was wrong."""
     (make, options), (wrong, told) = AGENTS[agent], (FAULTS | LONE)[fault]
     assert told in sentence(lambda: sj.Learner(wrong(), make, **options).train(100), ValueError)
     learner = sj.Learner(Walk(), make, **options)
@@ -147,7 +145,7 @@ def _unmasked(env: Walk) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_said_in_a_vector(fault: str, mode: str) -> None:
-    """However the vector resets, one wrong environment in it is enough."""
+    """One faulty environment in a vector is reported, whatever the vector's autoreset mode."""
     (make, options), (wrong, told) = AGENTS["deep Q"], FAULTS[fault]
     makers: list[Callable[[], Any]] = [wrong, Walk]
     vector = SyncVectorEnv(makers, autoreset_mode=MODES[mode])
@@ -156,7 +154,7 @@ def test_every_fault_is_said_in_a_vector(fault: str, mode: str) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_one_object_for_all_steps_changes_nothing(agent: str) -> None:
-    """An environment that writes its observations, masks and info into the same objects teaches what any other does."""
+    """Learning is unaffected by an environment that reuses its objects for observations, masks and info."""
     make, options = AGENTS[agent]
     learners = [sj.Learner(Walk(shares=shares), make, seed=2, **options) for shares in (False, True)]
     for learner in learners:
@@ -167,10 +165,10 @@ def test_one_object_for_all_steps_changes_nothing(agent: str) -> None:
     assert apart == shared
 
 
-# In the same step Gymnasium itself keeps only the object of the last observation, into which the reset writes.
+# With same-step autoreset, Gymnasium keeps only a reference to the last observation, which the reset overwrites.
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
 def test_one_object_for_all_steps_of_a_vector_changes_nothing(mode: str) -> None:
-    """Nor does a vector that writes into its own arrays; a step that is only a reset takes no time, whatever info has."""
+    """Learning is unaffected by a vector that reuses its arrays; a step that is only a reset takes no time, whatever info says."""
     make, options = AGENTS["deep Q"]
     learners = []
     for shares in (False, True):
@@ -189,7 +187,7 @@ def _learned(learner: sj.Learner) -> list[bytes]:
 
 
 def test_a_reset_in_a_vector_takes_no_time() -> None:
-    """The surplus of a step that is only a reset is 0, also if its info still has the duration of the step before."""
+    """The surplus of a step that is only a reset is 0, even if info still has the previous step's duration."""
 
     def surpluses(shares: bool) -> list[float]:
         vector = sj.envs.VectorRateReward(SyncVectorEnv([lambda: Walk(shares=shares, ends=3)] * 2))
@@ -205,7 +203,7 @@ def test_a_reset_in_a_vector_takes_no_time() -> None:
 
 @pytest.mark.parametrize("agent", ["table", "planner"])
 def test_without_a_mask_all_actions_are_allowed_again(agent: str) -> None:
-    """A state that comes without a mask has all actions, even if it had a mask before, as for networks."""
+    """A state without a mask has all actions, even if it had a mask before, as for networks."""
 
     class Lifted(gym.Env[Any, Any]):
         """One state: action 1 earns more, and is forbidden until the tenth step."""
@@ -230,7 +228,7 @@ def test_without_a_mask_all_actions_are_allowed_again(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", ["tiles", "deep Q", "PPO"])
 def test_a_step_beyond_the_bounds_is_seen_as_it_is(agent: str) -> None:
-    """Many environments go beyond the bounds of their Box; only where an episode begins is that refused."""
+    """Observations beyond the bounds of a Box, as many environments return, are refused only at the start of an episode."""
     make, options = AGENTS[agent]
     learner = sj.Learner(Walk(puts(0, np.array([0.5, 1.5]))), make, **options)
     assert learner.train(40).steps == 40
@@ -239,7 +237,7 @@ def test_a_step_beyond_the_bounds_is_seen_as_it_is(agent: str) -> None:
 @pytest.mark.parametrize(
     ("space", "wrong"),
     [
-        (spaces.Discrete(3, start=1), 0),  # one below the first, which Python would take for the last
+        (spaces.Discrete(3, start=1), 0),  # one below the first, which Python would read as the last
         (spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(0, 1)), {"a": -1, "b": np.zeros(1)}),
         (spaces.Tuple([spaces.MultiDiscrete([2, 3])]), (np.array([2, 0]),)),
         (spaces.MultiBinary(2), np.array([0, 7])),
@@ -250,7 +248,7 @@ def test_a_step_beyond_the_bounds_is_seen_as_it_is(agent: str) -> None:
     ],
 )
 def test_what_flattens_to_something_else_is_refused(space: Any, wrong: Any) -> None:
-    """Parts outside their spaces, which Gymnasium's functions would flatten to other observations, get a sentence."""
+    """Parts outside their spaces, which Gymnasium would flatten to other observations, get one sentence."""
 
     class Odd(Walk):
         def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
@@ -273,7 +271,7 @@ def test_what_flattens_to_something_else_is_refused(space: Any, wrong: Any) -> N
 
 
 def test_an_agent_that_diverged_is_not_followed() -> None:
-    """An action that is not a number never reaches the environment; the error is about the agent, not about durations."""
+    """A NaN action never reaches the environment; the error blames the agent rather than the durations."""
     env = gym.make("Pendulum-v1")
     learner = sj.Learner(env, sj.ppo, duration=1.0, seed=1, **SMALL, rollout=8, batch=4, epochs=1)
     learner.train(10)

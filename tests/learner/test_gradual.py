@@ -1,4 +1,4 @@
-"""Steps that come one by one are interpreted at first, and compiled once that is worth it."""
+"""Single steps are interpreted at first, and compiled once that pays."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sojourn.rules.kernel import Kernel, kernel
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return what sets the patience, with nothing spent of it yet."""
+    """Return a function that sets the patience, with none of it used up."""
 
     def set_to(seconds: float) -> None:
         monkeypatch.setattr(kernels, "PATIENCE", seconds)
         monkeypatch.setattr(kernels, "_spent", {})
-        # Machine code of other tests would be used at once.
+        # Machine code from other tests would be used at once.
         monkeypatch.setattr(Kernel, "is_at_hand", lambda *_: False)
 
     return set_to
 
 
 def trained(agent: str) -> tuple[Any, ...]:
-    """Return all that a short training leaves: values, totals, and where the environment stands."""
+    """Return everything that a short training leaves: values, totals, and the environment's position."""
     learner = sj.Learner(gym.make("sojourn.envs:sojourn/AdmissionControl-v0"), agent, seed=3)
     totals = learner.train(400)
     return learner.agent.q.tobytes(), tuple(totals), learner.rate, learner.train(1).duration
@@ -41,7 +41,7 @@ def trained(agent: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("agent", ["planner", "differential_q"])
 def test_the_same_bits_interpreted_compiled_and_first_one_then_the_other(agent: str, patience: Any) -> None:
-    """When compiled code takes over from Python changes no bit of what is learned."""
+    """What is learned does not depend, in any bit, on when compiled code takes over from Python."""
     found = []
     for seconds in (np.inf, 0.0, 1e-3):
         patience(seconds)
@@ -50,12 +50,12 @@ def test_the_same_bits_interpreted_compiled_and_first_one_then_the_other(agent: 
 
 
 def is_interpreted(agent: table_agent.TableAgent) -> bool:
-    """Whether the next step of an agent is taken in Python."""
+    """Whether the next step of an agent is interpreted."""
     return getattr(agent._run, "__qualname__", "").endswith("interpreted")
 
 
 def test_compiled_code_takes_over_once_patience_has_run_out(patience: Any) -> None:
-    """The first steps are interpreted and later ones are not; of other agents of the same type, none is from then on."""
+    """The first steps are interpreted and later ones compiled; from then on, so are all steps of agents of the same type."""
     patience(1e-3)
     agents = [table_agent.TableAgent(sj.smart(2, 2), sj.random.stream(0)) for _ in range(2)]
     step = (0, 1, 1.0, 1.0, 1, False, 1)
@@ -69,7 +69,7 @@ def test_compiled_code_takes_over_once_patience_has_run_out(patience: Any) -> No
 
 
 def test_a_short_training_needs_no_compiler(tmp_path: Path) -> None:
-    """In a new process, with no machine code on disk, a few steps of our own agents do not even import Numba."""
+    """In a new process with an empty cache, a few steps of our own agents do not even import Numba."""
     program = (
         "import sys, gymnasium as gym, sojourn as sj\n"
         "env = gym.make('sojourn.envs:sojourn/AdmissionControl-v0')\n"
@@ -87,7 +87,7 @@ def test_a_short_training_needs_no_compiler(tmp_path: Path) -> None:
 
 
 def test_machine_code_on_disk_is_used_at_once(tmp_path: Path) -> None:
-    """What one process has compiled, the next neither compiles nor interprets."""
+    """What one process has compiled, the next uses at once."""
     program = (
         "import sys, sojourn as sj\n"
         "from sojourn.learner import table_agent\n"
@@ -128,7 +128,7 @@ def shown(rate: Mine, column: Any) -> None:
 
 
 def test_rules_from_outside_are_compiled_at_once(patience: Any) -> None:
-    """Nobody has tested that a user's rule gives the same bits interpreted and compiled, so there is no change midway."""
+    """The equality of bits is untested for users' rules, so these never switch midway."""
     patience(np.inf)
     used: list[Any] = []
     column = np.zeros(1)
@@ -139,7 +139,7 @@ def test_rules_from_outside_are_compiled_at_once(patience: Any) -> None:
 
 
 def test_proofs_are_the_same_interpreted_and_compiled(patience: Any) -> None:
-    """A small model is solved and proven in Python as it is in compiled code."""
+    """Solving and proving a small model gives the same in Python and in compiled code."""
     model = sj.problems.admission_control()
     found = []
     for seconds in (np.inf, 0.0):

@@ -68,35 +68,35 @@ def is_run(learner: sj.Learner, run: Run) -> bool:
 @pytest.mark.parametrize("make", [two_state, market])
 @pytest.mark.parametrize("name", list(AGENTS))
 def test_a_learner_in_a_worlds_env_is_run(name: str, make: Any) -> None:
-    """With the same seed, a learner comes to the agent and the totals of `run`, bit for bit, over episodes too."""
+    """With the same seed, a learner has the same agent and totals as `run`, bit for bit, also over episodes."""
     constructor, options = AGENTS[name]
     world = make().unwrapped.world
     agent = constructor(world.num_states, world.num_actions, **options)
     learner = sj.Learner(make(121), constructor, seed=5, **options)
     assert learner.train(363).steps == 363
-    # In Python, which is the same source and the same bits, and need not be compiled for each of them.
+    # Interpreted: the same source and the same bits, without compiling for each.
     assert is_run(learner, sj.run(world, agent, 121, 3, seed=5, compiled=False))
 
 
 def test_without_a_time_limit_a_learner_is_run_of_one_episode() -> None:
-    """An environment that never ends is one episode; an agent made already is as good as its constructor."""
+    """An environment that never ends is one episode; an agent object is equivalent to its constructor."""
     agent = sj.smart(2, 2, step_size=0.1)
     learner = sj.Learner(two_state(), agent, seed=9)
     learner.train(800)
     assert is_run(learner, sj.run(sj.worlds.TwoState(1e-3), agent, 800, seed=9))
-    assert not agent.q.any()  # the caller's own stays as it was
+    assert not agent.q.any()  # the caller's own is not modified
     other = sj.Learner(two_state(), sj.smart, seed=10, step_size=0.1)
     other.train(800)
     assert not same(other.agent, learner.agent)
 
 
 class Relative(NamedTuple):
-    """A user's agent: its values are relative to the mean of the whole table, and its table is a new one each step."""
+    """A user's agent: its values are relative to the table's mean, and each step returns a new table."""
 
     values: sj.agents.Table
     rate: Any
     accepted: bool
-    window: Any  # of as many entries as there are states, by chance
+    window: Any  # as many entries as states, by coincidence
 
 
 @sj.draw.register
@@ -129,7 +129,7 @@ def learn_relative(
 
 
 def test_a_users_agent_is_the_one_of_run() -> None:
-    """Rules that return new arrays, and look at all of the table or at arrays of their own, learn as in `run`."""
+    """Rules that return new arrays, read the whole table or use extra arrays learn as in `run`."""
     agent = Relative(sj.agents.Table(np.zeros((2, 2))), sj.Cumulative(), True, np.zeros(2))
     learner = sj.Learner(two_state(), agent, seed=1)
     learner.train(100)
@@ -139,7 +139,7 @@ def test_a_users_agent_is_the_one_of_run() -> None:
 @examples(max_examples=15)
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=4))
 def test_training_in_pieces_is_training_at_once(pieces: list[int]) -> None:
-    """train(a) + train(b) is train(a + b), wherever the cut is, with episodes that end in both ways."""
+    """train(a) followed by train(b) equals train(a + b), whatever the cut, with both kinds of episode ends."""
     whole = sj.Learner(Maze(ends=0.05, cuts=0.05), sj.smart, seed=4)
     whole.train(sum(pieces))
     parts = sj.Learner(Maze(ends=0.05, cuts=0.05), sj.smart, seed=4)
@@ -154,7 +154,7 @@ def test_training_in_pieces_is_training_at_once(pieces: list[int]) -> None:
 @pytest.mark.parametrize(("ends", "cuts"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.2), (0.1, 0.1), (1.0, 1.0)])
 @pytest.mark.parametrize("first", [0, -2, 7])
 def test_what_an_action_led_to(ends: float, cuts: float, first: int) -> None:
-    """After a truncation the last observation counts, after a termination the reset's first one."""
+    """After a truncation the last observation is the next state; after a termination, the first one after the reset."""
 
     def make() -> Maze:
         return Maze(ends=ends, cuts=cuts, first_state=first, first_action=-first)
@@ -166,7 +166,7 @@ def test_what_an_action_led_to(ends: float, cuts: float, first: int) -> None:
 
 
 def test_the_two_ends_are_not_the_same() -> None:
-    """The check above can fail: terminations and truncations at the same steps teach different values."""
+    """The check above can fail: terminations and truncations at the same steps give different values."""
     one = sj.Learner(Maze(ends=0.2), sj.smart, seed=2)
     other = sj.Learner(Maze(cuts=0.2), sj.smart, seed=2)
     one.train(700)
@@ -175,7 +175,7 @@ def test_the_two_ends_are_not_the_same() -> None:
 
 
 def test_only_the_first_reset_has_the_seed() -> None:
-    """Later episodes go on with the environment's random numbers."""
+    """Only the first reset gets the seed; later episodes continue the environment's random stream."""
     seeds: list[int | None] = []
 
     class Noted(Maze):
@@ -193,7 +193,7 @@ def test_only_the_first_reset_has_the_seed() -> None:
 
 
 def test_states_and_actions_are_numbered_from_their_first() -> None:
-    """Spaces that start elsewhere make no difference but in the names of the actions."""
+    """Spaces whose numbering does not start at 0 change only the names of the actions."""
     plain, moved = (Maze(first_state=s, first_action=a) for s, a in [(0, 0), (-3, 5)])
     one, other = (sj.Learner(env, sj.smart, seed=1, step_size=0.2) for env in (plain, moved))
     one.train(500)
@@ -227,14 +227,14 @@ def half(obs: Any, action: Any, info: Any) -> float:
 
 
 def test_durations_are_found_wherever_they_are() -> None:
-    """A key, a path of keys and a function say the same, a number says that all steps take as long."""
+    """A key, a path of keys and a function are equivalent; a number makes all steps equally long."""
     known = sj.Learner(Maze(), sj.smart, seed=3)
     known.train(200)
     for path in (["tau"], ["smdp", "duration"], ["a", "b", "c"]):
         learner = sj.Learner(Renamed(Maze(), path), sj.smart, seed=3, duration=".".join(path))
         learner.train(200)
         assert same(learner.agent, known.agent)
-    # With nothing but exploration, the actions do not depend on the durations.
+    # With pure exploration, the actions do not depend on the durations.
     plain, halved, constant = (
         sj.Learner(Maze(), sj.smart, seed=3, duration=duration, exploration=1.0)
         for duration in ("duration", half, 0.25)
@@ -246,7 +246,7 @@ def test_durations_are_found_wherever_they_are() -> None:
 
 
 def test_a_function_gets_observation_action_and_info() -> None:
-    """The function of a duration is called once for each step, with what the step returned and the action."""
+    """A duration function is called once per step, with the step's result and the action."""
     calls: list[tuple[Any, Any, Any]] = []
 
     def noted(obs: Any, action: Any, info: Any) -> float:
@@ -272,7 +272,7 @@ def test_a_function_gets_observation_action_and_info() -> None:
     ],
 )
 def test_a_wrong_duration_names_the_step(info: dict[str, Any], words: str) -> None:
-    """What is wrong with a duration is said in one sentence with the step's number, and training can go on."""
+    """A wrong duration is reported in one sentence with the step's number, and training can continue."""
     good = (1.0, {"duration": 1.0})
     env = Scripted(good, good, good, (1.0, info))
     learner = sj.Learner(env, sj.smart)
@@ -287,14 +287,14 @@ def test_a_wrong_duration_names_the_step(info: dict[str, Any], words: str) -> No
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), -float("inf")])
 def test_a_wrong_reward_names_the_step(reward: float) -> None:
-    """A reward must be finite, or nothing could be learned any more."""
+    """A non-finite reward is refused, since it would destroy all values."""
     learner = sj.Learner(Scripted((1.0, {"duration": 1.0}), (reward, {"duration": 1.0})), sj.smart)
     assert sentence(lambda: learner.train(5), ValueError).startswith("step 1: the reward is")
     assert np.isfinite(learner.q).all()
 
 
 def test_steps_without_time_are_learned_from() -> None:
-    """Values learn from such a step as from any other; its reward counts for the rate with the next that takes time."""
+    """Values learn from a step without time as from any other; for the rate, its reward counts with the next step that takes time."""
     entries = [(float(i), {"duration": float(i % 3)}) for i in range(300)]
     learner = sj.Learner(Scripted(*entries), sj.smart, exploration=0.0, ties="lowest", seed=1)
     totals = learner.train(300)
@@ -316,8 +316,8 @@ def test_steps_without_time_are_learned_from() -> None:
 @pytest.mark.parametrize(
     "train", [lambda learner: learner.train(20_000), lambda learner: learner.train(duration=5.0)]
 )
-def test_a_clock_that_stands_still_is_refused(train: Any) -> None:
-    """Training does not go round for ever without time passing."""
+def test_a_clock_that_never_advances_is_refused(train: Any) -> None:
+    """A clock that never advances is refused rather than looping for ever."""
     learner = sj.Learner(Scripted(*[(0.0, {"duration": 0})] * 20_000), sj.smart)
     message = sentence(lambda: train(learner), ValueError)
     assert message.startswith("the last 10,000 steps took no time ('duration' is 0)")
@@ -326,7 +326,7 @@ def test_a_clock_that_stands_still_is_refused(train: Any) -> None:
 
 @pytest.mark.parametrize("budget", [0.5, 10.0, 1500.0])
 def test_training_for_a_time_ends_with_the_step_that_completes_it(budget: float) -> None:
-    """The last step is the first at which so much time has passed; the next budget counts from there."""
+    """Training ends with the step that reaches the time, and the next budget starts there."""
     learner = sj.Learner(Maze(cuts=0.1), sj.smart, seed=6)
     twin = sj.Learner(Maze(cuts=0.1), sj.smart, seed=6)
     for _ in range(2):
@@ -344,7 +344,7 @@ def test_training_for_a_time_ends_with_the_step_that_completes_it(budget: float)
 
 
 WRONG: dict[str, Any] = {"q": np.zeros(12), "number": 0.5}
-Untyped: Any = sj.Learner  # for what a type checker would refuse
+Untyped: Any = sj.Learner  # for arguments that a type checker would refuse
 
 
 class Fluent(Maze):
@@ -402,12 +402,12 @@ class Fluent(Maze):
     ],
 )
 def test_what_is_wrong_gets_one_sentence(make: Any, kind: Any, words: str) -> None:
-    """Each wrong input is refused with one sentence that says what it is."""
+    """Each wrong input is refused in one sentence that says what it is."""
     assert words in sentence(make, kind)
 
 
 class FourValues(Maze):
-    """As environments of the old gym were."""
+    """An environment with the old Gym interface."""
 
     def step(self, action: Any) -> Any:
         observation, reward, terminated, truncated, info = super().step(action)
@@ -415,7 +415,7 @@ class FourValues(Maze):
 
 
 def test_a_step_of_four_values_is_told_what_is_missing() -> None:
-    """In training and in evaluation, with what a step must return."""
+    """In training and in evaluation, a step with four values gets an error that says what a step must return."""
     learner = sj.Learner(FourValues(), "smart")
     for call in (lambda: learner.train(5), lambda: learner.evaluate(duration=5.0)):
         said = sentence(call, ValueError)
@@ -425,12 +425,12 @@ def test_a_step_of_four_values_is_told_what_is_missing() -> None:
 
 
 def timed(*times: float) -> Scripted:
-    """Return an environment whose steps take 2, and which shows these times."""
+    """Return an environment whose steps take 2, with these clock readings."""
     return Scripted(*[(1.0, {"duration": 2.0, "time": time}) for time in times])
 
 
 def test_a_clock_is_checked_where_it_is_named() -> None:
-    """A clock that goes on by what each step takes, from wherever it starts, is right; any other is told with its step."""
+    """A clock that advances by each step's duration is accepted, whatever its origin; a deviation is reported with its step."""
     assert sj.Learner(timed(7.0, 9.0, 11.0), "smart", clock="time").train(3).steps == 3
     for times, words in [
         ((7.0, 9.0, 12.0), 'step 2: info["time"] went from 9.0 to 12.0, but the step took 2.0'),
@@ -438,13 +438,13 @@ def test_a_clock_is_checked_where_it_is_named() -> None:
     ]:
         wrong = functools.partial(sj.Learner(timed(*times), "smart", clock="time").train, 3)
         assert words in sentence(wrong, ValueError)
-    assert sj.Learner(timed(7.0, 9.0, 12.0), "smart").train(3).steps == 3  # it is not looked at
+    assert sj.Learner(timed(7.0, 9.0, 12.0), "smart").train(3).steps == 3  # it is not checked
     judged = sj.Learner(timed(7.0, 9.0, 12.0), "smart", clock="time")
     assert "went from 9.0" in sentence(lambda: judged.evaluate(duration=6.0), ValueError)
 
 
 def test_a_clock_in_large_units_of_time_is_checked_too() -> None:
-    """Where a step takes 2e-12, a clock that goes on by 3e-12 is wrong."""
+    """With steps of 2e-12, a clock that advances by 3e-12 is detected."""
     steps = [(1.0, {"duration": 2e-12, "time": time}) for time in (7e-12, 9e-12, 12e-12)]
     assert sj.Learner(Scripted(*steps[:2]), "smart", clock="time").train(2).steps == 2
     wrong = functools.partial(sj.Learner(Scripted(*steps), "smart", clock="time").train, 3)
@@ -452,7 +452,7 @@ def test_a_clock_in_large_units_of_time_is_checked_too() -> None:
 
 
 def test_info_that_is_no_dictionary_names_the_step() -> None:
-    """An environment without infos is told so in one sentence, also where the duration is a number."""
+    """An info that is not a dictionary is reported in one sentence, even if the duration is a constant."""
 
     class Silent(Maze):
         def step(self, action: Any) -> Any:
@@ -463,7 +463,7 @@ def test_info_that_is_no_dictionary_names_the_step() -> None:
 
 
 def test_an_observation_outside_its_space_names_the_step() -> None:
-    """An environment that breaks its own word is told so, at the step where it does."""
+    """An observation outside its space is reported at the step where it occurs."""
 
     class Liar(Maze):
         def step(self, action: Any) -> Any:
@@ -476,7 +476,7 @@ def test_an_observation_outside_its_space_names_the_step() -> None:
 
 
 def test_an_error_of_the_environment_is_its_own_and_training_goes_on() -> None:
-    """What an environment raises comes through with its traceback; the next training begins an episode."""
+    """An environment's exceptions pass through with their traceback; the next training begins a new episode."""
 
     class Fragile(Maze):
         broken = 0
@@ -495,7 +495,7 @@ def test_an_error_of_the_environment_is_its_own_and_training_goes_on() -> None:
 
 
 def test_a_value_error_of_the_environment_keeps_its_traceback() -> None:
-    """A bug in an environment can be found, though it raises what a wrong duration raises."""
+    """An environment's own ValueError keeps its traceback, although a wrong duration raises one, too."""
 
     class Fragile(Maze):
         def step(self, action: Any) -> Any:
@@ -523,7 +523,7 @@ def test_a_value_error_of_the_environment_keeps_its_traceback() -> None:
 
 
 def test_what_is_read_cannot_be_used_to_change_the_learner() -> None:
-    """The table is shown read-only, and the agent is a copy."""
+    """The table is read-only, and the agent is a copy."""
     learner = sj.Learner(Maze(), sj.smart, seed=1)
     learner.train(100)
     with pytest.raises(ValueError, match="read-only"):
@@ -536,7 +536,7 @@ def test_what_is_read_cannot_be_used_to_change_the_learner() -> None:
 
 
 def test_environments_of_others_are_learned_in() -> None:
-    """In a frozen lake without ice the way to the goal is found; carts and taxis go too."""
+    """Gymnasium's environments work: in a frozen lake without slipping the goal is reached, and carts and taxis run."""
     lake = gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=100)
     learner = sj.Learner(lake, sj.agents.differential_q, duration=1, step_size=0.2, exploration=0.9)
     learner.train(20_000)
@@ -574,7 +574,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_stops_between_two_steps(tmp_path: Path) -> None:
-    """After Ctrl-C the learner goes on as if it had not been pressed, and the next one is Python's own."""
+    """After Ctrl-C the learner can continue as if uninterrupted, and Python's own handler is back."""
     path = tmp_path / "learner"
     command = [sys.executable, "-c", INTERRUPTED, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -596,7 +596,7 @@ def test_ctrl_c_stops_between_two_steps(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_left_alone_outside_of_training() -> None:
-    """The signal's handler is the same before and after, also if training fails or is in a thread."""
+    """The signal handler is restored, even if training fails or runs in a thread."""
     before = signal.getsignal(signal.SIGINT)
     learner = sj.Learner(Scripted((1.0, {})), sj.smart)
     with pytest.raises(ValueError, match="missing"):

@@ -21,7 +21,7 @@ INF = float("inf")
 
 
 class Turns(Maze):
-    """Two states in turn, two actions; in state 0, action 1 is forbidden from step `begin` to before step `end`."""
+    """Two alternating states, two actions; in state 0, action 1 is forbidden from step `begin` until before step `end`."""
 
     def __init__(self, begin: int, end: int) -> None:
         super().__init__()
@@ -42,13 +42,13 @@ class Turns(Maze):
         return self.t % 2, 1.0 + 2.0 * action, False, False, {"duration": 1.0, "action_mask": self.mask()}
 
 
-# Every action is checked by the environment itself: what is not allowed raises there.
+# The environment itself raises an error for a forbidden action.
 
 
 @pytest.mark.parametrize("masks", ["state", "time", "both"])
 @pytest.mark.parametrize("exploration", [1.0, 0.1, 0.0])
-def test_what_is_not_allowed_is_never_done(masks: str, exploration: float) -> None:
-    """In training, however much is explored, and in evaluation only allowed actions are taken."""
+def test_forbidden_actions_are_never_taken(masks: str, exploration: float) -> None:
+    """Only allowed actions are taken, in training with any exploration and in evaluation."""
     learner = sj.Learner(Maze(masks, ends=0.02, cuts=0.02), sj.smart, exploration=exploration, seed=1)
     assert learner.train(2000).steps == 2000
     assert learner.evaluate(duration=500.0).steps > 100
@@ -60,13 +60,13 @@ def test_what_is_not_allowed_is_never_done(masks: str, exploration: float) -> No
     [sj.agents.random_agent, sj.r_learning, sj.agents.differential_q, sj.agents.smdp_q_learning],
 )
 def test_all_agents_respect_masks(constructor: Any) -> None:
-    """Each kind of agent draws only what is allowed."""
+    """Every kind of agent draws only allowed actions."""
     learner = sj.Learner(Maze("both", cuts=0.05), constructor, seed=1)
     assert learner.train(1000).steps == 1000
 
 
-def test_a_planner_counts_no_state_that_there_is_not(tmp_path: Path) -> None:
-    """Where the mask changes while the state stays, it counts the state itself as what came next; it can be saved."""
+def test_a_planner_counts_only_existing_states(tmp_path: Path) -> None:
+    """If the mask changes while the state stays, a planner counts a transition to the state itself; it can be saved."""
     learner = sj.Learner(Maze("time", cuts=0.02), "planner", seed=1)
     learner.train(2000)
     agent = learner.agent
@@ -75,7 +75,7 @@ def test_a_planner_counts_no_state_that_there_is_not(tmp_path: Path) -> None:
     assert sorted(set(links[:, SUCCESSOR].tolist())) == [0.0, 1.0, 2.0, 3.0]
     assert links[:, TIMES].sum() == pairs[:, :, VISITS].sum() == 2000.0
     stays = sum(count for state, count in self_loops(agent))
-    assert stays == pytest.approx(500.0, abs=5.0 * (2000 * 0.25 * 0.75) ** 0.5)  # a quarter, in the mean
+    assert stays == pytest.approx(500.0, abs=5.0 * (2000 * 0.25 * 0.75) ** 0.5)  # a quarter on average
     learner.save(tmp_path / "learner")
     assert alike(sj.Learner.load(tmp_path / "learner", Maze("time", cuts=0.02)), learner)
 
@@ -97,7 +97,7 @@ def self_loops(agent: Planner) -> list[tuple[int, float]]:
 @pytest.mark.parametrize(("ends", "cuts"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1), (0.1, 0.1)])
 @pytest.mark.parametrize("first", [0, 4])
 def test_masks_by_hand(masks: str, ends: float, cuts: float, first: int) -> None:
-    """Values, rate and totals are those of plain Python that looks at each mask when acting and looking ahead."""
+    """Values, rate and totals match plain Python that applies each mask when acting and when looking ahead."""
 
     def make() -> Maze:
         return Maze(masks, ends=ends, cuts=cuts, first_state=first, first_action=first)
@@ -109,7 +109,7 @@ def test_masks_by_hand(masks: str, ends: float, cuts: float, first: int) -> None
 
 
 def test_masks_by_hand_for_another_rate() -> None:
-    """Which steps count as greedy is judged by what was allowed: the harmonic rate agrees too."""
+    """Greedy steps are determined among the allowed actions: the harmonic rate matches, too."""
     learner = sj.Learner(
         Maze("both"), sj.harmonic_r, step_size=0.1, rate_step_size=0.1, ties="lowest", seed=8
     )
@@ -119,7 +119,7 @@ def test_masks_by_hand_for_another_rate() -> None:
 
 
 def test_masks_make_a_difference() -> None:
-    """The checks above can fail: with another mask other values are learned."""
+    """The checks above can fail: with another mask, different values are learned."""
     one, other = (sj.Learner(Maze(masks), sj.smart, seed=8, exploration=0.4) for masks in ("none", "state"))
     one.train(800)
     other.train(800)
@@ -127,7 +127,7 @@ def test_masks_make_a_difference() -> None:
 
 
 def test_a_hidden_value_comes_back() -> None:
-    """While an action is forbidden it has no value; allowed again, it has the one that it had."""
+    """A forbidden action has no value; once allowed again, it has its former value."""
     learner = sj.Learner(Turns(200, 400), sj.smart, exploration=0.5, step_size=0.1, seed=1)
     learner.train(199)
     before = float(learner.q[0, 1])
@@ -146,7 +146,7 @@ def test_a_hidden_value_comes_back() -> None:
 
 
 def test_acting_with_a_mask() -> None:
-    """The best of the allowed actions is given, also of those that training last saw forbidden."""
+    """The best allowed action is returned, even if training last saw it forbidden."""
     learner = sj.Learner(Turns(200, 10**9), sj.smart, exploration=0.5, step_size=0.1, seed=1)
     learner.train(301)
     row = values(learner)[0]
@@ -158,7 +158,7 @@ def test_acting_with_a_mask() -> None:
 
 
 def test_evaluation_knows_the_values_of_hidden_actions() -> None:
-    """What was last seen forbidden in training is done where evaluation finds it allowed."""
+    """Evaluation takes an action that it finds allowed, even if training last saw it forbidden."""
     learner = sj.Learner(Turns(200, 10**9), sj.smart, exploration=0.5, step_size=0.1, seed=1)
     learner.train(301)
     assert learner.evaluate(duration=1000.0, env=Turns(0, 0)).rate == 3.0
@@ -167,7 +167,7 @@ def test_evaluation_knows_the_values_of_hidden_actions() -> None:
 
 @pytest.mark.parametrize("constructor", [sj.smart, sj.agents.differential_q])
 def test_a_taxi_stays_on_the_road(constructor: Any) -> None:
-    """Gymnasium's Taxi says in its mask what would do nothing; that is never tried."""
+    """Actions that Taxi's mask marks as useless are never tried."""
 
     class Strict(gym.Wrapper[Any, Any, Any, Any]):
         mask: Any = None
@@ -190,7 +190,7 @@ def test_a_taxi_stays_on_the_road(constructor: Any) -> None:
 
 
 def test_the_mask_beside_the_duration_is_the_one() -> None:
-    """SMDPfier's options come and go, and their mask is about the options, not the taxi's actions."""
+    """With SMDPfier, the mask of the options beside the duration is used, not that of the taxi's actions."""
     moves = [Option([0], "south"), Option([1, 1], "north"), Option([2, 2, 2], "east"), Option([3], "west")]
 
     def offered(observation: Any, info: Any) -> list[Option]:
@@ -211,7 +211,7 @@ def test_the_mask_beside_the_duration_is_the_one() -> None:
 
 
 def test_a_mask_can_have_a_name_of_its_own() -> None:
-    """action_mask="key" says where the mask is."""
+    """`action_mask="key"` names the key of the mask."""
 
     class Legal(Maze):
         def _info(self) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def test_a_mask_can_have_a_name_of_its_own() -> None:
     ],
 )
 def test_a_wrong_mask_names_the_step(mask: Any, words: str) -> None:
-    """What is wrong with a mask is said in one sentence with the step's number; in a reset, too, in one."""
+    """A wrong mask is reported in one sentence with the step's number, or at the reset."""
 
     class Wrong(Maze):
         def _info(self) -> dict[str, Any]:
@@ -256,8 +256,8 @@ def test_a_wrong_mask_names_the_step(mask: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(("agent", "vector"), [(sj.smart, False), (sj.deep_q, False), (sj.deep_q, True)])
-def test_the_mask_of_an_end_may_allow_nothing(agent: Any, vector: bool) -> None:
-    """Where an episode is terminated nothing is done any more, so its mask does not matter."""
+def test_the_mask_after_termination_may_allow_nothing(agent: Any, vector: bool) -> None:
+    """After termination no action follows, so the mask may allow nothing."""
 
     class Game(Maze):
         def step(self, action: Any) -> Any:
@@ -278,7 +278,7 @@ def test_the_mask_of_an_end_may_allow_nothing(agent: Any, vector: bool) -> None:
 @pytest.mark.parametrize("constructor", [sj.smart, sj.agents.differential_q])
 @pytest.mark.parametrize("masks", ["state", "both"])
 def test_masks_are_saved(masks: str, constructor: Any, tmp_path: Path) -> None:
-    """A learner that is saved and loaded, hidden values and all, goes on as the one that was not."""
+    """A learner that is saved and loaded, including hidden values, continues as an uninterrupted one."""
     path = tmp_path / "learner"
     whole = sj.Learner(Maze(masks, cuts=0.02), constructor, exploration=0.3, seed=5)
     parts = sj.Learner(Maze(masks, cuts=0.02), constructor, exploration=0.3, seed=5)
@@ -294,8 +294,8 @@ def test_masks_are_saved(masks: str, constructor: Any, tmp_path: Path) -> None:
     assert alike(whole, parts)
 
 
-def test_what_was_never_available_is_not_taken_for_divergence() -> None:
-    """An agent that starts with -inf for an action, and masks beside it, train without a warning."""
+def test_missing_actions_are_not_taken_for_divergence() -> None:
+    """An agent with initial values of -inf trains under masks without a divergence warning."""
     agent = sj.smart(4, 3, exploration=1.0)
     agent.q[:, 2] = -INF
     learner = sj.Learner(Maze(), agent, seed=1)
@@ -305,7 +305,7 @@ def test_what_was_never_available_is_not_taken_for_divergence() -> None:
 
 
 def test_hidden_actions_alone() -> None:
-    """Masks hide values and give them back; every sequence of masks leaves the values as they were."""
+    """Masks hide and restore values; any sequence of masks leaves the values unchanged."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(3, 4))
     q = table.copy()
@@ -329,7 +329,7 @@ def test_hidden_actions_alone() -> None:
 
 
 def test_a_mask_from_a_function(tmp_path: Path) -> None:
-    """A function of observation and info is as good as a key; it is not saved, which is said."""
+    """A mask function of observation and info is equivalent to a key; it is not saved, and loading says so."""
 
     def legal(obs: int, info: dict[str, Any]) -> list[int]:
         return [1 + obs >> bit & 1 for bit in range(3)]
@@ -355,7 +355,7 @@ def test_a_mask_from_a_function(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*does not allow. nothing happened")
 @pytest.mark.parametrize("env_id", ["sojourn/TwoChoice-v0", "sojourn/WhackAMole-v0"])
 def test_nothing_is_learned_from_a_forbidden_action(env_id: str) -> None:
-    """A policy that takes actions which a state lacks is refused, in training and as a baseline, at its first such step."""
+    """A policy that takes a forbidden action is refused at its first such step, in training and as a baseline."""
     env: Any = gym.make(env_id).unwrapped
     worst = np.array(env.world.available).argmin(axis=1).tolist()
     told = sentence(

@@ -1,4 +1,4 @@
-"""Learners whose agents observe: what an agent is shown, by one environment or several, and what files keep of it."""
+"""Learners with agents of observations: what an agent sees, from one environment or several, and what files store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 class Count(gym.Env[Any, Any]):
-    """Shows how many steps the episode has had, and how many episodes there were; ends as it is told."""
+    """Observes the step in the episode and the number of episodes; episodes end as configured."""
 
     def __init__(self, ends: int = 0, cuts: int = 0, continuous: bool = False) -> None:
         self.observation_space = spaces.Box(0.0, 1000.0, (2,), np.float64)
@@ -52,7 +52,7 @@ class Count(gym.Env[Any, Any]):
 
 
 class Recorder:
-    """An agent in plain Python: it draws at random, remembers what it is shown, and knows the mean rate."""
+    """An agent in plain Python: it acts at random, records what it sees, and learns the mean rate."""
 
     def __init__(self, spaces: sj.agents.Spaces, **options: Any) -> None:
         self.spaces, self.options, self.shown = spaces, options, []  # type: ignore[var-annotated]
@@ -94,7 +94,7 @@ class Recorder:
 
 
 def rows(agent: Recorder, place: int = 0) -> list[tuple[Any, ...]]:
-    """What an agent was shown at a place: where it was, where it came, and whether that was cut off."""
+    """What an agent saw at a place: the state, the next state, and whether the episode was truncated."""
     return [
         (
             step.observations[i].tolist(),
@@ -108,7 +108,7 @@ def rows(agent: Recorder, place: int = 0) -> list[tuple[Any, ...]]:
 
 
 def by_hand(ends: int, cuts: int, steps: int) -> list[tuple[Any, ...]]:
-    """The same, worked out: termination leads to the next episode, truncation to its own last observation."""
+    """The expected rows: termination leads to the next episode, truncation to its own last observation."""
     found, t, episode = [], 0, 0
     for _ in range(steps):
         here, t = [float(t), float(episode)], t + 1
@@ -124,7 +124,7 @@ def by_hand(ends: int, cuts: int, steps: int) -> list[tuple[Any, ...]]:
     ("ends", "cuts"), [(3, 0), (0, 3), (0, 0)], ids=["terminated", "truncated", "endless"]
 )
 def test_what_an_agent_is_shown(ends: int, cuts: int) -> None:
-    """Termination leads to the first state of the next episode, truncation to the last of its own, and is marked."""
+    """Termination leads to the next episode's first state; truncation leads to its own last state, and is marked."""
     learner = sj.Learner(Count(ends, cuts), Recorder)
     learner.train(10)
     assert rows(learner.agent) == by_hand(ends, cuts, 10)
@@ -136,7 +136,7 @@ def test_what_an_agent_is_shown(ends: int, cuts: int) -> None:
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("ends", "cuts"), [(3, 0), (0, 3)], ids=["terminated", "truncated"])
 def test_a_vector_shows_the_same_at_every_place(mode: AutoresetMode, ends: int, cuts: int) -> None:
-    """However Gymnasium resets, each place sees what a single environment shows, masks and durations too."""
+    """In every autoreset mode, each place sees what a single environment returns, including masks and durations."""
     lone = sj.Learner(Count(ends, cuts), Recorder, seed=0)
     lone.train(9)
     makers: list[Callable[[], Any]] = [lambda: Count(ends, cuts)] * 2
@@ -156,7 +156,7 @@ def test_a_vector_shows_the_same_at_every_place(mode: AutoresetMode, ends: int, 
 
 
 def test_points_are_shown_as_drawn_and_taken_at_the_bounds() -> None:
-    """An action drawn beyond the bounds of a Box reaches the environment at the bound, in its shape and type."""
+    """An action beyond the bounds of a Box is clipped, and reaches the environment in its shape and type."""
     taken: list[Any] = []
 
     class Bounded(Count):
@@ -175,7 +175,7 @@ def test_points_are_shown_as_drawn_and_taken_at_the_bounds() -> None:
 @pytest.mark.parametrize("kind", ["deep_q", "ppo"])
 @pytest.mark.parametrize("make", [Wear, lambda: Maze(ends=0.2), lambda: Maze(masks="both", cuts=0.1)])
 def test_train_save_load_train_is_train(kind: str, make: Any, tmp_path: Path) -> None:
-    """Forty steps, a file and thirty more are seventy: every number of the agent is the same, bit for bit."""
+    """Forty steps, saving, loading and thirty more equal seventy steps in every bit."""
     learner, whole = (sj.Learner(make(), kind, seed=3, **QUICK[kind]) for _ in range(2))
     learner.train(40)
     learner.save(tmp_path / "learner.zip")
@@ -187,7 +187,7 @@ def test_train_save_load_train_is_train(kind: str, make: Any, tmp_path: Path) ->
 
 
 def assert_same(one: sj.Learner, other: sj.Learner) -> None:
-    """Whether two learners have learned the same, bit for bit."""
+    """Check that two learners have learned the same, bit for bit."""
     first, second = one.agent.state(), other.agent.state()
     assert first.keys() == second.keys()
     assert [name for name in first if first[name].tobytes() != second[name].tobytes()] == []
@@ -197,13 +197,13 @@ def assert_same(one: sj.Learner, other: sj.Learner) -> None:
     "mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value
 )
 def test_vectors_and_points_are_saved_too(mode: AutoresetMode, tmp_path: Path) -> None:
-    """Continuous actions in three environments at once, saved while an episode that ended is not yet complete."""
+    """Continuous actions in three environments at once, saved while a finished episode awaits its reset."""
 
     def vector() -> Any:
         return SyncVectorEnv([lambda: Count(ends=4, continuous=True)] * 3, autoreset_mode=mode)
 
     learner, whole = (sj.Learner(vector(), sj.ppo, seed=3, **QUICK["ppo"]) for _ in range(2))
-    learner.train(12)  # in the next step all three begin anew
+    learner.train(12)  # in the next step all three reset
     learner.save(tmp_path / "learner.zip")
     loaded = sj.Learner.load(tmp_path / "learner.zip", vector())
     loaded.train(48)
@@ -212,8 +212,8 @@ def test_vectors_and_points_are_saved_too(mode: AutoresetMode, tmp_path: Path) -
     assert_same(loaded, whole)
 
 
-def test_an_agent_of_ones_own_is_saved_and_made_again(tmp_path: Path) -> None:
-    """It goes on as it would have; without being told how to make it, a sentence asks for that."""
+def test_a_users_agent_is_saved_and_restored(tmp_path: Path) -> None:
+    """A user's agent continues after loading as if uninterrupted; without its constructor, an error asks for it."""
     learner, whole = (sj.Learner(Wear(), Recorder, seed=1) for _ in range(2))
     learner.train(20)
     learner.save(tmp_path / "learner.zip")
@@ -226,7 +226,7 @@ def test_an_agent_of_ones_own_is_saved_and_made_again(tmp_path: Path) -> None:
 
 
 def test_another_environment_or_agent_is_refused(tmp_path: Path) -> None:
-    """A file of a learner with one input does not fit an environment with two; a table's file is no network's."""
+    """A file does not fit an environment with another number of inputs, and a table's file is not a network's."""
     learner = sj.Learner(Wear(), sj.deep_q, **QUICK["deep_q"])
     learner.train(5)
     learner.save(tmp_path / "learner.zip")
@@ -237,7 +237,7 @@ def test_another_environment_or_agent_is_refused(tmp_path: Path) -> None:
 
 
 def test_dict_and_tuple_observations_are_flattened() -> None:
-    """As Gymnasium flattens them: a Discrete part has a place for each of its elements, parts in its order."""
+    """Dict and tuple observations are flattened as Gymnasium does: Discrete parts are one-hot, in its order of parts."""
     space = spaces.Dict(
         b=spaces.Tuple([spaces.Discrete(3), spaces.Box(0.0, 9.0, (2,))]), a=spaces.MultiBinary(2)
     )
@@ -279,7 +279,7 @@ def test_dict_and_tuple_observations_are_flattened() -> None:
     ],
 )
 def test_wrong_observations_are_refused_with_their_step(observation: Any, part: str) -> None:
-    """No number, another shape, no array at all: a sentence that names the step."""
+    """An observation that is not numeric, has another shape or is not an array gets one sentence with its step."""
 
     class Wrong(Wear):
         def step(self, action: Any) -> Any:
@@ -324,12 +324,12 @@ class Unmeasured(Wear):
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(call: Any, part: str) -> None:
-    """Spaces that no network takes, a missing duration, a table that there is not, options that there are not."""
+    """Unsupported spaces, a missing duration, a missing table and unknown options get one sentence."""
     assert part in sentence(call)
 
 
 class Wrong(Count):
-    """Returns something else than it should from its fourth step on, or from a reset."""
+    """Returns something wrong from its fourth step on, or from a reset."""
 
     def __init__(self, returned: Any = None, begins: Any = None) -> None:
         super().__init__()
@@ -356,7 +356,7 @@ class Wrong(Count):
     ],
 )
 def test_a_wrong_reward_is_refused_with_its_step(agent: Any, reward: Any, part: str) -> None:
-    """What is no finite number is named, by every agent of observations."""
+    """A non-finite reward is reported with its step for every agent of observations."""
     env = Wrong((np.zeros(2), reward, False, False, {"duration": 1.0}))
     options: dict[str, Any] = {} if agent is sj.tile_q else {"hidden": (4,)}
     assert sentence(lambda: sj.Learner(env, agent, **options).train(20), ValueError) == f"step 3: {part}"
@@ -364,7 +364,7 @@ def test_a_wrong_reward_is_refused_with_its_step(agent: Any, reward: Any, part: 
 
 @pytest.mark.parametrize("agent", [Recorder, sj.smart])
 def test_an_old_environment_is_refused_in_a_sentence(agent: Any) -> None:
-    """Four values from a step, or one from a reset, are said to be what they are."""
+    """An environment with the old interface (four values from a step, one from a reset) gets one sentence."""
     bins: dict[str, Any] = {"bins": 2} if agent is sj.smart else {}
     short = Wrong((np.zeros(2), 1.0, False, {"duration": 1.0}))
     told = sentence(lambda: sj.Learner(short, agent, **bins).train(20), ValueError)
@@ -375,7 +375,7 @@ def test_an_old_environment_is_refused_in_a_sentence(agent: Any) -> None:
 
 
 class WrongVector(SyncVectorEnv):
-    """A vector of three that returns something else in one place of what a step returns."""
+    """A vector of three environments with something wrong in one part of a step's result."""
 
     def __init__(self, place: int, thing: Any) -> None:
         super().__init__([Count] * 3)
@@ -411,13 +411,13 @@ class WrongVector(SyncVectorEnv):
     ],
 )
 def test_what_a_vector_returns_must_fit_it(place: int, thing: Any, part: str) -> None:
-    """Observations, rewards and durations of another number than there are environments are refused by their shape."""
+    """Observations, rewards and durations whose count is not that of the environments are refused by shape."""
     told = sentence(lambda: sj.Learner(WrongVector(place, thing), Recorder).train(20), ValueError)
     assert told.startswith(f"step 0: {part}")
 
 
 def test_the_learner_chooses_by_the_spaces() -> None:
-    """Lists get a table, continuous observations deep Q, continuous actions PPO; bins ask for a table."""
+    """The default is a table for discrete observations or bins, deep Q for continuous observations, PPO for continuous actions."""
     assert "ppo" in sj.Learner(Count(continuous=True)).chosen
     assert sj.Learner(Wear()).chosen.startswith("deep_q, because")
     assert "deep_q" not in sj.Learner(Maze()).chosen
@@ -425,7 +425,7 @@ def test_the_learner_chooses_by_the_spaces() -> None:
 
 
 def test_callbacks_evaluation_and_tensorboard(tmp_path: Path) -> None:
-    """They work as with a table; the evaluation follows the greedy policy and leaves the learner as it is."""
+    """Callbacks, evaluation and TensorBoard work as with a table; evaluation does not modify the learner."""
     learner, calls = sj.Learner(Wear(), sj.deep_q, **SMALL), []
     learner.train(30, callbacks=[tensorboard(str(tmp_path)), lambda one: calls.append(one.totals.steps)])
     assert calls == [30]
@@ -441,8 +441,8 @@ def test_callbacks_evaluation_and_tensorboard(tmp_path: Path) -> None:
     assert learner.act([0.5], action_mask=[0, 1]) == 1
 
 
-def test_a_network_that_runs_away_is_told_of() -> None:
-    """Weights that are no longer finite are worth a warning."""
+def test_a_diverged_network_is_warned_of() -> None:
+    """Non-finite weights cause a warning."""
     learner = sj.Learner(Wear(), sj.deep_q, **SMALL)
     learner.train(5)
     learner.agent.learned.network.weights[0] = np.nan
@@ -451,7 +451,7 @@ def test_a_network_that_runs_away_is_told_of() -> None:
 
 
 def test_the_verdict_on_an_agent_that_observes() -> None:
-    """It says what the policy earns beside the exact gain and a function of the user's, and warns of a poor policy."""
+    """The verdict has the policy's earnings next to the exact gain and a user's baseline, and warns of a poor policy."""
     learner = sj.Learner(lambda: sj.envs.WorldEnv(sj.worlds.continuous.Wear(), compiled=False), Recorder)
     learner.train(50)
     best = sj.gain(sj.worlds.continuous.Wear())
@@ -471,7 +471,7 @@ def test_the_verdict_on_an_agent_that_observes() -> None:
 
 
 def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
-    """An agent that observes has its name and options there as all others have, and a wrong option its sentence.
+    """An agent of observations is given by name with options like any other, and a wrong option gets one sentence.
 
     `sojourn policy` says that its file has no table.
     """

@@ -1,4 +1,4 @@
-"""The policy outside of the library: tables, files, and acting without the environment."""
+"""Standalone policies: tables, files, and acting without the environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.interpreted  # how agents are compiled is what other fi
 
 
 class Shown(Maze):
-    """A maze whose state is shown in another space, by a function of its number."""
+    """A maze whose observation is a function of its state number."""
 
     def __init__(self, space: Any, show: Any) -> None:
         super().__init__(first_action=3)
@@ -60,7 +60,7 @@ SPACES: dict[str, tuple[Any, Any, dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("kind", list(SPACES))
 def test_the_table_and_the_loaded_policy_are_the_learners(kind: str, tmp_path: Path) -> None:
-    """In every space: the same action for each observation, in memory, from JSON and from a saved learner."""
+    """In every space, the policy gives the same actions in memory, from JSON and from a saved learner."""
     space, show, options, names = SPACES[kind]
     learner = sj.Learner(Shown(space, show), "smart", seed=1, **options)
     learner.train(400)
@@ -81,7 +81,7 @@ def test_the_table_and_the_loaded_policy_are_the_learners(kind: str, tmp_path: P
 
 
 def test_observations_in_the_table_are_those_of_their_rows() -> None:
-    """Numbers as the environment shows them, and bins by their edges."""
+    """The table has observations as the environment returns them, and bins by their edges."""
     seen = {}
     for kind in ("array", "box", "tuple"):
         space, show, options, names = SPACES[kind]
@@ -94,7 +94,7 @@ def test_observations_in_the_table_are_those_of_their_rows() -> None:
 
 
 def test_a_state_that_was_never_visited(tmp_path: Path) -> None:
-    """A learner warns once, and only then; a loaded policy has no action; both say which states they know."""
+    """For an unvisited state a learner warns once and a loaded policy raises an error; both say which states they know."""
     space = spaces.Discrete(6)
     learner = sj.Learner(Shown(space, lambda state: state), "smart", seed=1)
     learner.train(100)
@@ -106,7 +106,7 @@ def test_a_state_that_was_never_visited(tmp_path: Path) -> None:
         learner.act(5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner.act(4)  # it has been said
+        learner.act(4)  # it has already warned
     learner.write_policy(tmp_path / "policy.json")
     policy = sj.load_policy(tmp_path / "policy.json")
     assert [policy.known(state) for state in range(6)] == [True] * 4 + [False] * 2
@@ -115,7 +115,7 @@ def test_a_state_that_was_never_visited(tmp_path: Path) -> None:
 
 
 def test_masked_actions() -> None:
-    """What a state lacks is never the policy's; an action that is hidden at present counts where it is allowed."""
+    """A missing action is never chosen; a currently hidden action is chosen where it is allowed."""
     learner = sj.Learner(Maze("state"), "smart", seed=1)
     learner.train(500)
     allowed = [[action for action in range(3) if 1 + state >> action & 1] for state in range(4)]
@@ -139,8 +139,8 @@ def test_masked_actions() -> None:
         ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states do not fit together"),
     ],
 )
-def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:
-    """Whatever does not fit together is refused in one sentence that names the file."""
+def test_a_file_that_is_not_a_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """An inconsistent file is refused in one sentence that names it."""
     learner = sj.Learner(Maze(), "smart", seed=1)
     learner.train(100)
     path = tmp_path / "policy.json"
@@ -151,8 +151,8 @@ def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: 
     assert str(path) in said
 
 
-def test_another_ending() -> None:
-    """It is said which there are."""
+def test_another_extension() -> None:
+    """Another extension gets an error that lists the supported ones."""
     learner = sj.Learner(Maze(), "smart")
     assert "must end with .csv" in sentence(lambda: learner.write_policy("policy.txt"), ValueError)
 
@@ -170,7 +170,7 @@ print(time.process_time() - begin)
 
 
 def test_loading_is_quick(tmp_path: Path) -> None:
-    """Half a second at most, in a new process and after a long episode: nothing is repeated or compiled for it."""
+    """Loading takes at most half a second in a new process, even after a long episode: nothing is replayed or compiled."""
 
     class Endless(gym.Wrapper[Any, Any, Any, Any]):
         def step(self, action: Any) -> Any:
@@ -192,7 +192,7 @@ def test_loading_is_quick(tmp_path: Path) -> None:
 
 
 def test_names_of_a_model_are_columns(tmp_path: Path) -> None:
-    """Where the environment has a model with names, each row has those of its state and of its best action."""
+    """If the environment's model has names, each row has those of its state and of its best action."""
     model = sj.problems.long_return().with_names(["here", "there"], ["short", "long"])
     learner = sj.Learner(ProblemEnv(model, compiled=False), "smart", seed=1)
     learner.train(300)

@@ -65,7 +65,7 @@ ENVS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 def test_saved_and_loaded_training_is_training_at_once(
     name: str, pieces: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """A learner that is saved and loaded between its trainings ends as the one that was not, bit for bit."""
+    """Saving and loading between trainings changes no bit of the result."""
     make, options = ENVS[name]
     path = tmp_path / "learner"
     whole = sj.Learner(make(), sj.smart, seed=7, step_size=0.1, **options)
@@ -82,7 +82,7 @@ def test_saved_and_loaded_training_is_training_at_once(
 
 @pytest.mark.parametrize("name", list(ENVS))
 def test_a_loaded_learner_is_the_saved_one(name: str, tmp_path: Path) -> None:
-    """All that can be read is the same, and what is saved again is the same bytes."""
+    """A loaded learner has the same properties, and saving it again gives the same bytes."""
     make, options = ENVS[name]
     learner = sj.Learner(make(), sj.smart, seed=2, **options)
     learner.train(150)
@@ -99,8 +99,8 @@ def test_a_loaded_learner_is_the_saved_one(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["two states with a limit", "market with a limit", "lake", "cart", "maze"])
-def test_the_very_same_environment_can_be_gone_on_in(name: str, tmp_path: Path) -> None:
-    """Loading into the live environment, wherever that has got to since, is as good as into a new one."""
+def test_training_can_continue_in_the_live_environment(name: str, tmp_path: Path) -> None:
+    """Loading into the live environment, whatever its state, is equivalent to loading into a new one."""
     make, options = ENVS[name]
     env = make()
     learner = sj.Learner(env, sj.smart, seed=7, **options)
@@ -114,7 +114,7 @@ def test_the_very_same_environment_can_be_gone_on_in(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["two states with a limit", "market", "lake", "maze"])
 def test_a_learner_can_be_saved_before_it_is_trained(name: str, tmp_path: Path) -> None:
-    """The first episode then begins after loading, with the seed."""
+    """A learner saved before training begins its first episode after loading, with the seed."""
     make, options = ENVS[name]
     learner = sj.Learner(make(), sj.smart, seed=7, **options)
     learner.save(tmp_path / "learner")
@@ -137,7 +137,7 @@ def test_a_learner_can_be_saved_before_it_is_trained(name: str, tmp_path: Path) 
     ],
 )
 def test_all_agents_are_saved(constructor: Any, options: dict[str, Any], tmp_path: Path) -> None:
-    """Tables, rates, decaying exploration: whatever an agent has comes back."""
+    """Every agent's state is restored: tables, rates, decaying exploration."""
     whole = sj.Learner(Maze(cuts=0.05), constructor, seed=3, **options)
     whole.train(200)
     whole.save(tmp_path / "learner")
@@ -154,7 +154,7 @@ def test_all_agents_are_saved(constructor: Any, options: dict[str, Any], tmp_pat
     st.lists(st.integers(1, 150), min_size=2, max_size=4),
 )
 def test_wherever_training_is_cut(name: str, pieces: list[int]) -> None:
-    """Any steps between saving and loading will do, also at the very end of an episode."""
+    """Training can be cut at any step, including the end of an episode."""
     make, options = ENVS[name]
     whole = sj.Learner(make(), sj.smart, seed=7, **options)
     whole.train(sum(pieces))
@@ -168,8 +168,8 @@ def test_wherever_training_is_cut(name: str, pieces: list[int]) -> None:
     assert alike(parts, whole)
 
 
-def test_what_is_carried_is_saved(tmp_path: Path) -> None:
-    """A learner that is saved between a step without time and the next goes on with its reward."""
+def test_pending_rewards_are_saved(tmp_path: Path) -> None:
+    """A reward earned in no time survives saving and counts with the next step."""
 
     def make() -> Maze:
         return Maze(special={t: {"duration": 0.0} for t in range(0, 1000, 3)})
@@ -193,7 +193,7 @@ def test_what_is_carried_is_saved(tmp_path: Path) -> None:
     ],
 )
 def test_another_environment_begins_a_new_episode(other: Any, tmp_path: Path) -> None:
-    """The agent, its stream and its totals are kept; the environment starts from its reset."""
+    """In another environment, the agent, its stream and its totals are kept, and a new episode begins."""
     learner = sj.Learner(two_state(70), sj.smart, seed=7)
     learner.train(101)
     learner.save(tmp_path / "learner")
@@ -204,7 +204,7 @@ def test_another_environment_begins_a_new_episode(other: Any, tmp_path: Path) ->
     assert loaded.totals == learner.totals
     assert loaded._table.position is None
     loaded.train(1)
-    assert env.unwrapped._now[-1] == 1  # one step since its reset
+    assert env.unwrapped._now[-1] == 1  # one step after its reset
     assert loaded.train(200).steps == 302
 
 
@@ -219,7 +219,7 @@ def test_another_environment_begins_a_new_episode(other: Any, tmp_path: Path) ->
     ],
 )
 def test_an_environment_of_another_shape_is_refused(env: Any, words: str, tmp_path: Path) -> None:
-    """A table is of no use where there are other states or actions: one sentence, which does not blame the file."""
+    """An environment with other states or actions is refused in one sentence, which does not blame the file."""
     sj.Learner(two_state(), sj.smart).save(tmp_path / "learner")
     said = sentence(lambda: sj.Learner.load(tmp_path / "learner", env()))
     assert words in said
@@ -228,14 +228,14 @@ def test_an_environment_of_another_shape_is_refused(env: Any, words: str, tmp_pa
 
 @pytest.mark.parametrize("first", [(0, 1), (1, 0)])
 def test_other_numbers_of_states_and_actions_are_refused(first: tuple[int, int], tmp_path: Path) -> None:
-    """Spaces with as many elements that start elsewhere are not the same."""
+    """Spaces of equal size with another start are refused."""
     sj.Learner(Maze(), sj.smart).save(tmp_path / "learner")
     env = Maze(first_state=first[0], first_action=first[1])
     assert "it was trained with" in sentence(lambda: sj.Learner.load(tmp_path / "learner", env), ValueError)
 
 
 def test_a_function_for_the_duration_is_given_again(tmp_path: Path) -> None:
-    """It is not saved, which is said; with it, training goes on as before."""
+    """A duration function is not saved, and loading says so; passing it again continues the training."""
 
     def twice(obs: Any, action: Any, info: Any) -> float:
         return 2.0 * float(info["duration"])
@@ -252,7 +252,7 @@ def test_a_function_for_the_duration_is_given_again(tmp_path: Path) -> None:
 
 
 def test_a_learner_whose_training_failed_can_be_saved(tmp_path: Path) -> None:
-    """An error in the middle of a step loses the episode, not what was learned."""
+    """After an error in the middle of a step, the episode is lost, but not what was learned."""
     path = tmp_path / "learner"
     learner = sj.Learner(Maze(special={30: {"duration": -1.0}}), sj.smart)
     with pytest.raises(ValueError, match="step 30"):
@@ -264,7 +264,7 @@ def test_a_learner_whose_training_failed_can_be_saved(tmp_path: Path) -> None:
 
 
 def test_an_episode_too_long_to_repeat_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond so many actions an episode is not kept, neither in the file nor in memory."""
+    """The actions of an episode beyond the limit are not stored, neither in the file nor in memory."""
     monkeypatch.setattr("sojourn.envs.places.MOST_ACTIONS", 100)
     learner = sj.Learner(Maze(), sj.smart)
     learner.train(5000)
@@ -273,11 +273,11 @@ def test_an_episode_too_long_to_repeat_begins_anew(tmp_path: Path, monkeypatch: 
     assert same(loaded.agent, learner.agent)
     assert loaded._table.position is None
     assert loaded.train(10).steps == 5010
-    assert len(learner._table.trace._actions) <= 100 + 1000  # it is looked at between blocks
+    assert len(learner._table.trace._actions) <= 100 + 1000  # it is checked between blocks
 
 
 def test_a_callback_can_save(tmp_path: Path) -> None:
-    """What a callback has saved goes on like the learner itself."""
+    """A file saved by a callback continues like the learner itself."""
     path = tmp_path / "learner"
     learner = sj.Learner(Maze(cuts=0.05), sj.smart)
     learner.train(1000, callbacks=lambda learner: learner.save(path))

@@ -1,4 +1,4 @@
-"""A learner that is given a function which makes environments."""
+"""A learner with a factory of environments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from small_envs import Maze, Running, alike, sentence
 pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
 
 
-def test_what_the_function_is_for() -> None:
-    """The environment of these tests can be neither copied nor pickled."""
+def test_the_environment_cannot_be_copied() -> None:
+    """The environment in these tests can be neither copied nor pickled."""
     env = Running()
     env.reset(seed=1)
     for attempt in (copy.deepcopy, pickle.dumps):
@@ -26,7 +26,7 @@ def test_what_the_function_is_for() -> None:
 
 
 def test_what_cannot_be_copied_is_trained_judged_saved_and_loaded(tmp_path: Path) -> None:
-    """With a function that makes environments it does all that an environment does that can be copied."""
+    """With a factory, everything works that works with an environment that can be copied."""
     made, copied = (
         sj.Learner(env, sj.smart, seed=3, step_size=0.1)
         for env in (lambda: Running("both", ends=0.05, cuts=0.05), Maze("both", ends=0.05, cuts=0.05))
@@ -43,7 +43,7 @@ def test_what_cannot_be_copied_is_trained_judged_saved_and_loaded(tmp_path: Path
 
 
 def test_each_evaluation_has_an_environment_of_its_own() -> None:
-    """It is closed at the end, also if the evaluation fails; that of the training stays open."""
+    """Each evaluation's environment is closed at the end, even if it fails; the training's stays open."""
     Running.opened = 0
     learner = sj.Learner(Running, sj.smart)
     assert Running.opened == 1
@@ -59,7 +59,7 @@ def test_each_evaluation_has_an_environment_of_its_own() -> None:
 
 
 class Placed(Maze):
-    """A class that has its spaces before it is made."""
+    """A class with its spaces as class attributes."""
 
     observation_space = gym.spaces.Discrete(4)
     action_space = gym.spaces.Discrete(3)
@@ -76,12 +76,12 @@ class Placed(Maze):
     ],
 )
 def test_a_function_that_makes_something_else(make: Any, words: str) -> None:
-    """It is refused at once, in one sentence that says that the function is to blame."""
+    """A factory that returns something else is refused at once, in one sentence that blames it."""
     assert words in sentence(lambda: sj.Learner(make, sj.smart), TypeError)
 
 
 def test_a_function_that_makes_no_new_environment() -> None:
-    """The same environment each time would be moved under the learner's feet."""
+    """A factory that returns the same environment each time is refused, because evaluation would disturb the training."""
     env = Maze()
     learner = sj.Learner(lambda: env, sj.smart)
     learner.train(10)

@@ -1,4 +1,4 @@
-"""Agents with tiles in a Learner: the same as in a run, in any environment whose observations are numbers."""
+"""Agents with tiles in a Learner learn the same as in a run, in any environment with numeric observations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sojourn.rules.values import same
 
 
 def interpreted(env: Any, agent: Any, **options: Any) -> sj.Learner:
-    """A learner whose agent is not compiled."""
+    """A learner with an interpreted agent."""
     box, actions = env.observation_space.shape[0], int(env.action_space.n)
     return sj.Learner(env, VectorObserver(agent, sj.agents.Spaces(box, actions), compiled=False), **options)
 
 
 def test_a_learner_comes_to_the_agent_of_a_run(tmp_path: Path) -> None:
-    """Compiled in a Learner, and saved and loaded halfway, it has the weights and the rate of an interpreted run."""
+    """A compiled learner, saved and loaded halfway, has the weights and the rate of an interpreted run."""
     env = sj.envs.WorldEnv(sj.worlds.continuous.Wear())
     learner = sj.Learner(env, sj.tile_q, tilings=4, seed=3)
     assert learner.chosen == "tile_q, as asked for"
@@ -47,7 +47,7 @@ def test_a_learner_comes_to_the_agent_of_a_run(tmp_path: Path) -> None:
 
 
 def test_options_come_back_from_a_file(tmp_path: Path) -> None:
-    """An estimator that was given, and the other options, are those of the learner that is loaded."""
+    """A loaded learner has the saved estimator and options."""
     learner = sj.Learner(Wear(), sj.agents.tile_sarsa, rate=sj.Harmonic(0.01), centring=0.0, seed=3)
     learner.save(tmp_path / "tiles.zip")
     again = sj.Learner.load(tmp_path / "tiles.zip", Wear())
@@ -56,7 +56,7 @@ def test_options_come_back_from_a_file(tmp_path: Path) -> None:
 
 
 class Doors(gym.Env[Any, Any]):
-    """A number in [0, 1] is shown; the door that is nearest to it is shut, the next pays 1, the others nothing."""
+    """Observes a number in [0, 1]; the door nearest to it is shut, the next one pays 1, the others nothing."""
 
     def __init__(self) -> None:
         self.observation_space = spaces.Box(0.0, 1.0, (1,))
@@ -82,7 +82,7 @@ class Doors(gym.Env[Any, Any]):
 
 @pytest.mark.parametrize("make", [sj.tile_q, sj.agents.tile_sarsa])
 def test_masks_are_respected_and_the_best_is_learned(make: Any) -> None:
-    """A shut door is never taken, and the one that pays is found for every observation."""
+    """A shut door is never chosen, and the paying one is found for every observation."""
     learner = interpreted(Doors(), make(1, 3, bounds=([0.0], [1.0]), step_size=0.3), seed=1)
     learner.train(1200)
     for x, shut in ((0.1, 0), (0.5, 1), (0.9, 2)):
@@ -92,7 +92,7 @@ def test_masks_are_respected_and_the_best_is_learned(make: Any) -> None:
 
 
 def test_several_environments_are_one_after_the_other() -> None:
-    """Of a vector of environments every step is learned from."""
+    """The agent learns from every step of a vector of environments."""
     envs = gym.vector.SyncVectorEnv([Wear] * 3)
     agent = VectorObserver(sj.tile_q(1, 2), sj.agents.Spaces(1, 2, places=3), compiled=False)
     learner = sj.Learner(envs, agent)
@@ -101,7 +101,7 @@ def test_several_environments_are_one_after_the_other() -> None:
 
 
 def test_bounds_are_those_of_the_space() -> None:
-    """Finite ones are taken, infinite ones and the largest floats are none, and a constant entry has some width."""
+    """Finite bounds are used, infinite ones and the largest floats count as none, and a constant entry gets some width."""
     most = np.finfo(np.float32).max
     low, high = np.array([[-1.0, 0.0, -most, 2.0], [1.0, np.inf, most, 2.0]], dtype=np.float32)
     box = spaces.Box(low, high)
@@ -111,7 +111,7 @@ def test_bounds_are_those_of_the_space() -> None:
 
 
 def test_tiles_are_named_on_the_command_line(tmp_path: Path) -> None:
-    """By name, with options, and a file says which it was."""
+    """Tiles can be given by name with options, and the status identifies the agent."""
     place = Place("sojourn/Wear-v0", {})
     learner = begun(tmp_path / "l", place, Beginning("tile-q", {"tilings": 4, "centring": 0.2}))
     assert learner.chosen == "tile-q, as asked for"
@@ -124,7 +124,7 @@ def test_tiles_are_named_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:
-    """Observations that can be listed, actions that are points, too many entries, values of another size."""
+    """Discrete observations, continuous actions, too many entries and values of another size get one sentence."""
     wide = Wear()
     wide.observation_space = spaces.Box(0.0, 1.0, (40,))
     points = Wear()
@@ -147,7 +147,7 @@ def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:
 
 
 def test_spoiled_files_are_refused(tmp_path: Path) -> None:
-    """Arrays that would lead compiled code out of its memory do not come back from a file."""
+    """Arrays in a file that would make compiled code read out of bounds are refused."""
     learner = interpreted(Wear(), sj.tile_q(1, 2))
     learner.train(5)
     for name, wrong in (("values.cut.strides", 1 << 40), ("values.latest", 7)):
@@ -158,7 +158,7 @@ def test_spoiled_files_are_refused(tmp_path: Path) -> None:
 
 
 class Timed(Wear):
-    """Shows the time; it goes too far after ten steps if it is wrong."""
+    """Observes the clock, which is wrong after ten steps if asked for."""
 
     def __init__(self, wrong: bool = False) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Timed(Wear):
 
 
 def test_a_clock_is_checked_for_agents_that_observe(tmp_path: Path) -> None:
-    """A wrong clock is told with its step, in training and in evaluation, and after a file was read."""
+    """A wrong clock is reported with its step, in training, in evaluation and after loading."""
     learner = interpreted(Timed(), sj.tile_q(1, 2), clock="time")
     assert learner.train(30).steps == 30
     wrong = interpreted(Timed(wrong=True), sj.tile_q(1, 2), clock="time")

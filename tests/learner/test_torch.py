@@ -1,4 +1,4 @@
-"""The page's agent in PyTorch, where PyTorch is installed."""
+"""The documentation's agent in PyTorch, if PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "networks.md"
 
 
 def test_the_pages_agent_in_pytorch_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In 6,000 steps it earns more than to take every job, 0.60 per unit time."""
+    """After 6,000 steps it earns more than taking every job, which earns 0.60 per unit time."""
     pytest.importorskip("torch")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {"sj": sj}

@@ -1,4 +1,4 @@
-"""The verdict on a training: what it says of one that failed, and that it is silent about one that went well."""
+"""The verdict on a training: its warnings about one that failed, and its silence about one that succeeded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.interpreted  # how agents are compiled is what other fi
 
 
 def trained(env: Any, agent: str | None, steps: int, **options: Any) -> tuple[sj.Learner, list[str]]:
-    """Return a learner after its training, and what it warned of."""
+    """Return a trained learner, and its warnings."""
     learner = sj.Learner(env, agent, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -27,7 +27,7 @@ def trained(env: Any, agent: str | None, steps: int, **options: Any) -> tuple[sj
 
 
 def mend_the_worst(wear: Any) -> int:
-    """A rule for the fleet: mend the most worn machine from half its life on."""
+    """A rule for the fleet: mend the most worn machine once half its life is over."""
     return int(wear.argmax()) + 1 if wear.max() > 0.5 else 0
 
 
@@ -35,8 +35,8 @@ def mend_the_worst(wear: Any) -> int:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> None:
-    """The rate reads 1.3 while the policy gets stuck; training warns after 10,000 steps, and the verdict says why."""
+def test_a_fleet_that_was_not_learned_causes_warnings(seed: int) -> None:
+    """The learned rate is 1.3 while the policy gets stuck; training warns after 10,000 steps, and the verdict says why."""
     learner, warned = trained(Fleet(), "smart", 12_000, bins=5, seed=seed)
     assert len(warned) == 1
     assert warned[0].startswith("the greedy policy earns less by itself than the learned rate")
@@ -48,7 +48,7 @@ def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> Non
     assert "had been tried fewer than 100 times" in said
     assert "the baseline earns more: " in said
     assert found.baseline is not None
-    assert found.baseline.rate == pytest.approx(2.62, abs=0.1)  # as it is known to earn
+    assert found.baseline.rate == pytest.approx(2.62, abs=0.1)  # which it is known to earn
     assert found.baseline.high < -1.0
     assert (found.gain, found.best_gain) == (None, None)
     assert found.visited is not None
@@ -57,7 +57,7 @@ def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> Non
 
 
 def test_a_policy_that_is_not_the_best_is_told_by_the_model() -> None:
-    """An agent that never leaves the near bank of the river: its exact gain is 5, that of the best policy 668.8."""
+    """The verdict on an agent that never leaves the near bank of the river gives its exact gain, 5, and the best one, 668.8."""
     learner, warned = trained(gym.make("sojourn/RiverSwim-v0"), "smart", 5000, step_size=0.05)
     found = learner.verdict(duration=5000.0)
     best = sj.solve(sj.problems.river_swim())
@@ -68,7 +68,7 @@ def test_a_policy_that_is_not_the_best_is_told_by_the_model() -> None:
 
 
 def test_a_rate_that_is_not_what_the_policy_earns() -> None:
-    """The harmonic mean of 1 and 9 is 1.8, where 5 are earned; the policy is right, and the rate is said to be wrong."""
+    """The harmonic mean of 1 and 9 is 1.8, where 5 is earned; the policy is optimal, and the verdict calls the rate wrong."""
     learner, _ = trained(Gamble(), "harmonic_r", 5000, step_size=0.05, rate_step_size=0.01)
     found = learner.verdict(duration=2000.0)
     assert found.evaluation.rate == pytest.approx(5.0, abs=0.5)
@@ -78,12 +78,12 @@ def test_a_rate_that_is_not_what_the_policy_earns() -> None:
 
 
 def test_a_policy_that_still_changes() -> None:
-    """What is earned now is held against what the policy from halfway through the training earns with the same seed."""
+    """The verdict compares the policy with the one from halfway through the training, using the same seed."""
     learner, _ = trained(
         Gamble(noisy=False), "fixed_rate", 1000, rate=5.0, step_size=0.1, initial=[[1.0, 0.0]]
     )
     assert learner.policy.tolist() == [0]
-    assert learner.verdict(duration=500.0).moved is None  # of less than 1,000 steps nothing is kept
+    assert learner.verdict(duration=500.0).moved is None  # nothing is stored before 1,000 steps
     learner.train(1000)
     settled = learner.verdict(duration=500.0)
     assert settled.moved == 0.0
@@ -97,7 +97,7 @@ def test_a_policy_that_still_changes() -> None:
 
 
 def test_one_state_seen() -> None:
-    """A learner that never lets anybody in has seen one state of 21, and never tried the other action: both are said."""
+    """A learner that never admits anybody has seen one state of 21, and never tried the other action: it warns of both."""
     never = [[0.0, -1.0]] * 21
     learner, _ = trained(
         gym.make("sojourn/AdmissionControl-v0"), "smart", 2000, exploration=0.0, initial=never, step_size=1.0
@@ -108,11 +108,11 @@ def test_one_state_seen() -> None:
 
 
 def test_actions_that_were_never_tried() -> None:
-    """A policy that rests on an untried action in a few of its steps is said to."""
+    """A policy that takes an untried action in a few of its steps causes a warning."""
     learner, _ = trained(gym.make("sojourn/RiverSwim-v0"), None, 10_000, seed=1)
     assert learner.verdict(duration=5000.0).warnings == ()
     held, state = learner._table.table, 3
-    held.visits[state, learner.policy[state]] = 0.0  # as if it had been guessed
+    held.visits[state, learner.policy[state]] = 0.0  # as if it were a guess
     (said,) = learner.verdict(duration=5000.0).warnings
     assert said.endswith(
         "the policy took an action that had never been tried there; train longer, or use fewer states"
@@ -120,7 +120,7 @@ def test_actions_that_were_never_tried() -> None:
 
 
 def test_too_short_a_time() -> None:
-    """A verdict without an interval says how long would do."""
+    """A verdict without an interval says how long would suffice."""
     learner, _ = trained(Maze(), None, 1000)
     found = learner.verdict(duration=20.0)
     assert found.evaluation.needed is not None
@@ -135,7 +135,7 @@ def test_too_short_a_time() -> None:
     ("name", "steps"), [("Gosavi", 3000), ("TijmsMaintenance", 20_000), ("LongShot", 3000), ("Jobs", 3000)]
 )
 def test_a_training_that_went_well_gets_no_warning(name: str, steps: int, seed: int) -> None:
-    """With nothing said but the environment: neither while it learns, nor in the verdict; gains are the model's."""
+    """With defaults there is no warning, neither during training nor in the verdict; gains are the model's."""
     learner, warned = trained(gym.make(f"sojourn/{name}-v0"), None, steps, seed=seed)
     totals = learner.totals
     found = learner.verdict(duration=3000 * totals.duration / totals.steps)
@@ -154,7 +154,7 @@ def test_a_training_that_went_well_gets_no_warning(name: str, steps: int, seed: 
     ("agent", "options"), [("smart", {"step_size": 0.1}), ("r_learning", {"step_size": 0.1})]
 )
 def test_other_agents_that_did_well_get_no_warning(agent: str, options: dict[str, Any]) -> None:
-    """Where the better of two actions is found, and all actions were tried often enough."""
+    """There is no warning if the better of two actions is found, and all were tried often enough."""
     for seed in range(3):
         learner, warned = trained(Gamble(), agent, 6000, seed=seed, **options)
         assert warned == []
@@ -165,7 +165,7 @@ def test_other_agents_that_did_well_get_no_warning(agent: str, options: dict[str
 
 
 def test_visits_are_those_of_the_training() -> None:
-    """Counted by hand in the environment: how often each pair was taken, and what share of them."""
+    """Visits and the share of tried pairs match counts made in the environment."""
     taken: list[tuple[int, int]] = []
 
     class Noted(Maze):
@@ -186,7 +186,7 @@ def test_visits_are_those_of_the_training() -> None:
 
 
 def test_the_evaluation_is_that_of_evaluate() -> None:
-    """And nothing of the learner changes, though several policies are followed."""
+    """The verdict's evaluation is that of `evaluate`, and the learner does not change, though several policies are followed."""
     learner, twin = (sj.Learner(Maze("both", cuts=0.05), "smart", seed=4) for _ in range(2))
     for each in (learner, twin):
         each.train(1200)
@@ -199,7 +199,7 @@ def test_the_evaluation_is_that_of_evaluate() -> None:
 
 
 def test_the_baseline_on_common_seeds() -> None:
-    """A policy compared with itself differs by exactly nothing, in each of the forms that a policy may have."""
+    """A policy compared with itself differs by exactly 0, in each form that a policy may have."""
     learner = sj.Learner(Maze(first_state=2, first_action=5), "smart", seed=1)
     learner.train(500)
     policy = learner.policy
@@ -216,7 +216,7 @@ def test_the_baseline_on_common_seeds() -> None:
 
 
 def test_the_baselines_difference_by_hand() -> None:
-    """Ten runs of a tenth of the time, with seeds that follow each other: the mean difference and Student's interval."""
+    """The difference is the mean over ten runs of a tenth of the time, with consecutive seeds and Student's interval."""
     learner = sj.Learner(Gamble(), "smart", seed=1, step_size=0.1)
     learner.train(2000)
     assert learner.policy.tolist() == [0]
@@ -250,13 +250,13 @@ def test_the_baselines_difference_by_hand() -> None:
     ],
 )
 def test_a_baseline_that_does_not_fit(baseline: Any, words: str) -> None:
-    """One sentence says what is wrong with it."""
+    """A baseline that does not fit is refused in one sentence that says why."""
     learner = sj.Learner(Maze(), "smart")
     assert words in sentence(lambda: learner.verdict(duration=10.0, baseline=baseline))
 
 
 def test_a_model_counts_only_where_nothing_changes_it() -> None:
-    """With a time limit or another reward around it, the environment is another problem than its model."""
+    """The model is ignored if a wrapper, such as a time limit or another reward, changes the problem."""
     bare = gym.make("sojourn/LongReturn-v0")
     for env, known in [
         (bare, True),
@@ -270,7 +270,7 @@ def test_a_model_counts_only_where_nothing_changes_it() -> None:
 
 
 def test_an_environment_that_is_made_is_judged() -> None:
-    """What cannot be copied gets a verdict, too."""
+    """A verdict works with a factory, for environments that cannot be copied."""
     learner = sj.Learner(lambda: Running("state"), seed=1)
     learner.train(500)
     assert learner.verdict(duration=50.0, baseline=None).evaluation.steps > 0
@@ -280,7 +280,7 @@ def test_an_environment_that_is_made_is_judged() -> None:
 
 
 class Interrupting(Maze):
-    """A maze in which Ctrl-C is pressed in the middle of a step, once there has been a number of them."""
+    """A maze in which Ctrl-C is pressed in the middle of a given step."""
 
     patience = 300
 
@@ -297,7 +297,7 @@ class Interrupting(Maze):
 @pytest.mark.parametrize("agent", ["smart", "deep-q"])
 @pytest.mark.parametrize("baseline", [None, lambda _: 0])
 def test_a_verdict_without_end_is_interrupted_between_two_steps(agent: str, baseline: Any) -> None:
-    """Ctrl-C ends it, but never in the middle of a step, which could be in machine code; the learner is as before."""
+    """Ctrl-C ends a verdict, but never in the middle of a step, which could be in machine code; the learner is unchanged."""
     env = Interrupting()
     learner = sj.Learner(Maze(), agent)
     learner.train(100)
@@ -308,7 +308,7 @@ def test_a_verdict_without_end_is_interrupted_between_two_steps(agent: str, base
 
 
 def test_a_verdict_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """With progress, all that is followed counts: the policy, the one from halfway, and the comparison."""
+    """Progress covers everything that is followed: the policy, the one from halfway, and the comparison."""
     learner = sj.Learner(Maze(), "smart")
     learner.train(200)
     learner.evaluate(duration=50.0)

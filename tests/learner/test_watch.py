@@ -23,12 +23,12 @@ NO_SURPLUS = Surplus(0, 0.0, 0.0, 0.0)
 
 
 def warned(env: Any, agent: Any, steps: int, **options: Any) -> list[str]:
-    """Train, and return what was warned of."""
+    """Train, and return the warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sj.Learner(env, agent, **options).train(steps)
     assert all(each.category is RuntimeWarning for each in caught)
-    assert all(each.filename == __file__ for each in caught)  # whoever called train is pointed at
+    assert all(each.filename == __file__ for each in caught)  # the warning points at the caller of train
     return [str(each.message) for each in caught]
 
 
@@ -36,7 +36,7 @@ def warned(env: Any, agent: Any, steps: int, **options: Any) -> list[str]:
 
 
 def test_callbacks_are_called_every_thousand_steps_and_at_the_end() -> None:
-    """All of them, in their order, with the learner."""
+    """All callbacks are called in order with the learner, every 1,000 steps and at the end."""
     seen: list[tuple[str, int]] = []
     learner = sj.Learner(Maze(), sj.smart)
     learner.train(
@@ -53,7 +53,7 @@ def test_callbacks_are_called_every_thousand_steps_and_at_the_end() -> None:
 
 
 def test_callbacks_with_a_budget_of_time() -> None:
-    """They are called after every 1,000 steps and at the end, too."""
+    """With a budget of time, too, callbacks are called every 1,000 steps and at the end."""
     seen: list[int] = []
     learner = sj.Learner(Maze(), sj.smart, duration=1)
     learner.train(duration=2500.0, callbacks=lambda learner: seen.append(learner.totals.steps))
@@ -62,7 +62,7 @@ def test_callbacks_with_a_budget_of_time() -> None:
 
 @pytest.mark.parametrize("answer", [True, np.True_, np.array(1.0) > 0.5])
 def test_a_callback_that_returns_true_ends_training(answer: Any) -> None:
-    """Whoever's True it is, as of a comparison of NumPy numbers; the other callbacks are called all the same."""
+    """Any truth value ends training, including NumPy's; the other callbacks are still called."""
     calls: list[Any] = []
     learner = sj.Learner(Maze(), sj.smart)
     totals = learner.train(5000, callbacks=[lambda _: answer, calls.append])
@@ -71,13 +71,13 @@ def test_a_callback_that_returns_true_ends_training(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, False, np.False_, 0, "", 0.0])
-def test_other_answers_do_not_end_it(answer: Any) -> None:
-    """Most callbacks return nothing."""
+def test_other_return_values_do_not_end_training(answer: Any) -> None:
+    """Other return values, such as None, do not end training."""
     assert sj.Learner(Maze(), sj.smart).train(2001, callbacks=lambda _: answer).steps == 2001
 
 
-def test_what_a_callback_raises_comes_through() -> None:
-    """The learner can be used, and goes on as if it had not been interrupted."""
+def test_exceptions_of_callbacks_pass_through() -> None:
+    """After a callback raises, the learner can be used and continues as if uninterrupted."""
     learner, twin = (sj.Learner(Maze(cuts=0.1), sj.smart, seed=1) for _ in range(2))
 
     def fail(learner: sj.Learner) -> None:
@@ -92,7 +92,7 @@ def test_what_a_callback_raises_comes_through() -> None:
 
 
 def test_callbacks_change_nothing() -> None:
-    """Training with callbacks, progress and an evaluation in between is training without."""
+    """Callbacks, progress and evaluations in between do not change training."""
     learner, twin = (sj.Learner(Maze(cuts=0.1), sj.smart, seed=1) for _ in range(2))
     learner.train(2500, callbacks=lambda learner: learner.evaluate(duration=10.0), progress=True)
     twin.train(2500)
@@ -103,7 +103,7 @@ def test_callbacks_change_nothing() -> None:
 
 
 def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lines where there is no terminal, the last one at the end; nothing on stdout; nothing unless asked for."""
+    """Without a terminal, progress is lines on stderr, the last one at the end; by default there is none."""
     learner = sj.Learner(Maze(), sj.smart)
     learner.train(2500, progress=True)
     shown = capsys.readouterr()
@@ -118,7 +118,7 @@ def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_progress_with_steps_without_time(capsys: pytest.CaptureFixture[str]) -> None:
-    """They are progress as well: the last line says 100 %."""
+    """Steps without time count as progress as well: the last line says 100 %."""
     entries = [(1.0, {"duration": float(i % 2)}) for i in range(3000)]
     sj.Learner(Scripted(*entries), sj.smart).train(2000, progress=True)
     assert "100 %" in capsys.readouterr().err
@@ -150,7 +150,7 @@ def test_tensorboard_gets_what_can_be_watched(tmp_path: Path) -> None:
 
 
 def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
-    """A training of nothing but steps without time is no error, if it is short."""
+    """A short training with nothing but steps without time is not an error."""
     pytest.importorskip("tensorboard")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -159,8 +159,10 @@ def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
     sj.Learner(env, sj.smart).train(500, callbacks=callback)
 
 
-def test_without_tensorboard_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One sentence with what to install."""
+def test_without_tensorboard_an_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without TensorBoard, one sentence says what to install."""
     monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
     assert "pip install" in sentence(lambda: sj.learner.tensorboard(str(tmp_path)))
 
@@ -169,7 +171,7 @@ def test_without_tensorboard_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_rate_that_is_too_low_is_warned_of_once() -> None:
-    """The harmonic mean of 1 and 9 is 1.8, where 5 are earned: the values drift upwards (SPEC, section 7)."""
+    """The harmonic mean of 1 and 9 is 1.8, where 5 is earned: the values drift upwards, with one warning."""
     found = warned(Gamble(), sj.harmonic_r, 150_000, step_size=0.05, rate_step_size=0.01)
     assert len(found) == 1
     assert "drift" in found[0]
@@ -179,7 +181,7 @@ def test_a_rate_that_is_too_low_is_warned_of_once() -> None:
 
 
 def test_a_rate_that_is_too_high_is_warned_of() -> None:
-    """A rate that stays above what can be earned makes all values sink."""
+    """A rate that stays above what can be earned makes all values sink, with a warning."""
     found = warned(Gamble(), sj.agents.fixed_rate, 50_000, step_size=0.05, rate=6.0)
     assert len(found) == 1
     assert "drift" in found[0]
@@ -187,7 +189,7 @@ def test_a_rate_that_is_too_high_is_warned_of() -> None:
 
 
 def test_a_warning_is_for_each_learner() -> None:
-    """A second training of the same learner is silent, a new learner is not."""
+    """Warnings are given once per learner: a second training is silent, a new learner is not."""
     for _ in range(2):
         learner = sj.Learner(Gamble(noisy=False), sj.agents.fixed_rate, step_size=0.5)
         with pytest.warns(RuntimeWarning, match="drift"):
@@ -196,7 +198,7 @@ def test_a_warning_is_for_each_learner() -> None:
 
 
 def test_actions_that_are_locked_in_are_warned_of() -> None:
-    """Without exploration, values that drift leave the other action behind for ever."""
+    """Without exploration, drifting values leave the other action behind for ever, with a warning."""
     found = warned(Gamble(noisy=False), sj.agents.fixed_rate, 50_000, step_size=0.5, exploration=0.0)
     assert sum("locked in" in each for each in found) == 1
     assert sum("drift" in each for each in found) == 1
@@ -207,7 +209,7 @@ def test_actions_that_are_locked_in_are_warned_of() -> None:
 
 
 def test_numbers_that_are_no_longer_finite_are_warned_of_once() -> None:
-    """Rewards beyond what floats can add up."""
+    """Rewards that overflow cause one warning."""
     entries = [(1e308, {"duration": 1.0})] * 4000
     found = warned(Scripted(*entries), sj.smart, 3500, step_size=1.0)
     assert found == ["the values or the rate are no longer finite; smaller step sizes may help"]
@@ -218,7 +220,7 @@ def test_numbers_that_are_no_longer_finite_are_warned_of_once() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_smart_does_not_drift_where_the_harmonic_mean_does(seed: int) -> None:
-    """In the same gamble SMART's rate is right, and its values only wander: no warning, with any seed."""
+    """In the same gamble SMART's rate is right and its values only wander: no seed causes a warning."""
     assert warned(Gamble(), sj.smart, 100_000, step_size=0.05, seed=seed) == []
 
 
@@ -245,14 +247,14 @@ def test_smart_does_not_drift_where_the_harmonic_mean_does(seed: int) -> None:
     ],
 )  # fmt: skip
 def test_training_that_goes_well_is_silent(make: Any, agent: Any, options: dict[str, Any]) -> None:
-    """No warning where the values settle, in many environments and for many agents."""
+    """There is no warning where values converge, for many environments and agents."""
     assert warned(make(), agent, 60_000, seed=1, **options) == []
 
 
 def looked(
     q: Callable[[int], Any], surplus: float, sound: bool = True, late: Surplus = NO_SURPLUS
 ) -> list[tuple[int, str]]:
-    """Look at values that depend on the steps, while greedy steps earn `surplus` more than the rate says."""
+    """Show the watcher values that depend on the steps, while greedy steps have this surplus over the rate."""
     said: list[tuple[int, str]] = []
     watcher = Watcher(2, sj.smart(1, 2, step_size=0.1))
     for steps in range(1000, 200_000, 1000):
@@ -274,18 +276,18 @@ SILENT: dict[str, Callable[[int], Any]] = {
 @pytest.mark.parametrize("surplus", [0.0, 0.5])
 @pytest.mark.parametrize("kind", list(SILENT))
 def test_values_that_do_not_drift(kind: str, surplus: float) -> None:
-    """Values that settle, or grow like a logarithm or a root, or swing, are not said to drift or to lock in."""
+    """Values that converge, grow like a logarithm or a root, or oscillate, cause no warning of drift or lock-in."""
     assert looked(SILENT[kind], surplus) == []
 
 
 def test_values_that_drift_with_a_rate_that_is_right() -> None:
-    """Without evidence against the rate, their common level only wanders."""
+    """Drifting values without evidence against the rate cause no warning."""
     assert looked(lambda steps: [0.2 * steps, 0.2 * steps - 1.0], 0.0) == []
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_values_that_drift(sign: int) -> None:
-    """A steady drift with a rate that is wrong is found after three doublings, and said once."""
+    """A steady drift with a wrong rate is detected after three doublings, and warned of once."""
     ((steps, said),) = looked(lambda steps: [sign * 0.2 * steps, sign * 0.2 * steps - 1.0], 0.5 * sign)
     assert steps == 8000
     assert f"{sign * 0.2:.3g} in each step" in said
@@ -293,14 +295,14 @@ def test_values_that_drift(sign: int) -> None:
 
 
 def test_a_gap_that_grows() -> None:
-    """It is said once that actions are locked in."""
+    """A growing gap causes one warning of lock-in."""
     ((steps, said),) = looked(lambda steps: [5.0, -0.2 * steps], 0.5)
     assert steps == 8000
     assert "locked in" in said
 
 
 def test_numbers_that_are_not_finite() -> None:
-    """They are said to be so at once, and once."""
+    """Non-finite numbers cause one immediate warning."""
     ((steps, said),) = looked(lambda steps: [np.nan, 1.0], 0.0, sound=False)
     assert steps == 1000
     assert "no longer finite" in said

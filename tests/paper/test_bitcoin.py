@@ -1,4 +1,4 @@
-"""The Bitcoin study as a user runs it, on short segments, and what its tables and words rest on."""
+"""The Bitcoin study as a user runs it, on short segments, and the computations behind its tables and text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_everything_is_there(folder: Path) -> None:
-    """The folder holds tables, a summary, a reading and every figure in the formats asked for."""
+    """The folder has tables, a summary, a README and every figure in the requested formats."""
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = ["1-win-ratios", "2-win-ratios-control", "3-differences", "4-durations"]
     names += [f"5-curves-{rule}-{size}" for rule in plan.RULES for size in (3, 6)]
@@ -59,7 +59,7 @@ def test_everything_is_there(folder: Path) -> None:
 
 
 def test_synthetic_data_is_called_so_everywhere(folder: Path) -> None:
-    """The reading, the summary and every figure say that the data is synthetic."""
+    """The README, the summary and every figure say that the data is synthetic."""
     assert "**The data is synthetic**" in (folder / "README.md").read_text()
     assert json.loads((folder / "summary.json").read_text())["data"]["synthetic"] is True
     for name in (folder / "figures").glob("*.svg"):
@@ -82,7 +82,7 @@ def test_the_tables_have_the_promised_columns(folder: Path) -> None:
 
 
 def test_the_oracle_agrees_on_a_sample_of_runs(folder: Path) -> None:
-    """On 40 random runs of all agents, plain Python gets the same greedy reward, reward, duration and rate."""
+    """On 40 random runs of all agents, plain Python gives the same greedy reward, reward, duration and rate."""
     rows = pl.read_parquet(folder / "results.parquet").sample(40, seed=5).to_dicts()
     assert {row["agent"] for row in rows} == set(plan.NAMES)
     for row in rows:
@@ -92,7 +92,7 @@ def test_the_oracle_agrees_on_a_sample_of_runs(folder: Path) -> None:
 
 
 def test_the_oracle_agrees_on_curves(folder: Path) -> None:
-    """Mean and deviation over the seeds, along the segment, are those of plain Python's runs."""
+    """Mean and deviation over seeds along a segment match plain Python's runs."""
     curves = pl.read_parquet(folder / "curves.parquet")
     keys = ["segment", "duration_rule", "state_size", "agent", "rate_step_size"]
     for row in curves.select(keys).unique(maintain_order=True).sample(6, seed=2).to_dicts():
@@ -108,7 +108,7 @@ def test_the_oracle_agrees_on_curves(folder: Path) -> None:
 
 
 def oracle(row: dict[str, Any], seed: int, points: list[int]) -> tuple[naive.Outcome, list[float]]:
-    """Return what the oracle makes of a run of the study."""
+    """Return the oracle's result for a run of the study."""
     bars = market_segment(segment=row["segment"], segment_length=LENGTH)
     opens = [0.0] * len(bars.moves)
     world = naive.Market(
@@ -124,7 +124,7 @@ def oracle(row: dict[str, Any], seed: int, points: list[int]) -> tuple[naive.Out
 
 
 def test_win_ratios_are_those_of_the_table(folder: Path) -> None:
-    """Counted by hand from the results, Harmonic wins as many segments as the summary says."""
+    """Harmonic's wins in the summary match a count from the results."""
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["study"] == "bitcoin"
     assert summary["steps"] == CELLS * SEEDS * LENGTH
@@ -152,7 +152,7 @@ def test_win_ratios_are_those_of_the_table(folder: Path) -> None:
 
 
 def test_running_again_changes_nothing_and_another_study_is_refused(folder: Path) -> None:
-    """The same command finds all runs done; other options in the same folder are refused in one sentence."""
+    """Repeating the command reuses all runs; other options in the same folder are refused in one sentence."""
     before = (folder / "results.parquet").read_bytes(), (folder / "curves.parquet").read_bytes()
     assert reproduce(folder, "--segments", "0,3,9,300").returncode == 0
     assert before == ((folder / "results.parquet").read_bytes(), (folder / "curves.parquet").read_bytes())
@@ -175,7 +175,7 @@ def test_running_again_changes_nothing_and_another_study_is_refused(folder: Path
     ],
 )
 def test_wrong_options_get_one_sentence(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
-    """A wrong option is named in one sentence, and no folder is made."""
+    """A wrong option is named in one sentence, and no folder is created."""
     done = reproduce(tmp_path / "out", *options)
     assert done.returncode == 1
     assert words in done.stderr
@@ -196,7 +196,7 @@ def bars_file(path: Path, count: int, seed: int = 0) -> Path:
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
-    """The study runs on a CSV file, its last segment shorter, in both readings of scaled, and calls it by name."""
+    """The study runs on a user's CSV file with a shorter last segment, in both readings of scaled, and names the file."""
     path = bars_file(tmp_path / "mine.csv", 1000)
     done = reproduce(tmp_path / "out", "--data", str(path), "--segment-length", "400", "--by-magnitude")
     assert done.returncode == 0, done.stderr
@@ -216,7 +216,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_cells_are_known_by_the_data_and_not_by_its_place(tmp_path: Path) -> None:
-    """A copy of a file makes the same cells; a changed file in its place is another sweep."""
+    """A copy of a file gives the same cells; a changed file at the same path is another sweep."""
     first = bars_file(tmp_path / "one.csv", 500)
     (tmp_path / "two.csv").write_bytes(first.read_bytes())
     ids = []
@@ -243,7 +243,7 @@ def own_sweep(data: str, **more: Any) -> Sweep:
 
 @pytest.mark.parametrize("spacing", ["log", "even"])
 def test_mean_curves_are_the_means_of_curves(tmp_path: Path, spacing: str) -> None:
-    """What is folded together while running is the mean and the sample deviation of the single curves."""
+    """The curves accumulated while running equal the mean and the sample deviation of single curves."""
     data = str(bars_file(tmp_path / "bars.csv", 500))
     for curves in ("each", "mean"):
         with executor(2) as (pool, width):
@@ -263,7 +263,7 @@ def test_mean_curves_are_the_means_of_curves(tmp_path: Path, spacing: str) -> No
 
 
 def test_worlds_run_to_their_own_end() -> None:
-    """Without steps, a market runs through its bars; a world without an end of its own is refused."""
+    """Without `steps`, a market runs to its last bar; a world without a natural length is refused."""
     table = {"kind": "market", "segment_length": 600_000, "segment": [0, 1], "state_size": [3, 5]}
     data: dict[str, Any] = {"seeds": 2, "world": [table], "agent": [{"kind": "smart"}]}
     assert parse_sweep(data).num_steps == 2 * 2 * (600_000 + 450_000)
@@ -300,7 +300,7 @@ def pairs_of(*wins: tuple[int, int], segments: int = 20) -> pl.DataFrame:
 
 
 def test_a_verdict_counts_what_is_certain() -> None:
-    """A cell is certain if its sign test, corrected for both of the paper's agents together, is below 0.05."""
+    """A cell is certain if its sign test, corrected over both of the paper's agents, is below 0.05."""
     ratios = tables.win_ratios(pairs_of((20, 0), (15, 5), (0, 20), (10, 10), (8, 2)))
     found = summary.verdict(ratios, "scaled", "smart")
     # Ten tests, two of each: p = 2^-19 twice over is certain; 15 of 20 has p = 0.0414, times at least 6.
@@ -314,7 +314,7 @@ def test_a_verdict_counts_what_is_certain() -> None:
 
 
 def test_too_few_segments_decide_nothing() -> None:
-    """With two tests, seven segments are enough to be certain of anything, and six are not."""
+    """With two tests, seven segments can be enough for certainty, six cannot."""
     for segments, enough in ((5, False), (6, False), (7, True)):
         ratios = tables.win_ratios(pairs_of((segments, 0), segments=segments))
         assert summary.verdict(ratios, "scaled", "smart")["decidable"] == enough
@@ -322,7 +322,7 @@ def test_too_few_segments_decide_nothing() -> None:
 
 
 def test_what_is_no_number_is_no_win() -> None:
-    """A difference that is NaN, because a run went to infinity, counts for nobody."""
+    """A NaN difference, from a run that diverged, counts as a tie."""
     pairs = pairs_of((3, 1), segments=4).with_columns(
         difference=pl.when(pl.col("segment") == 0).then(float("nan")).otherwise(pl.col("difference"))
     )
@@ -340,7 +340,7 @@ def test_what_is_no_number_is_no_win() -> None:
     ],
 )
 def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, scaled: str) -> None:
-    """Each of the paper's statements is judged by how many cells are certain, and how many are ahead."""
+    """Each of the paper's statements is judged by the number of certain cells, and of cells ahead."""
     one = {
         name: summary.verdict(tables.win_ratios(pairs_of(*wins)), "scaled", name) for name in plan.OPPONENTS
     }
@@ -357,7 +357,7 @@ def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, 
 
 
 def test_differences_are_paired_by_seed(folder: Path) -> None:
-    """Mean and standard error are those of Harmonic's value less the other's, seed by seed."""
+    """Mean and standard error are of Harmonic's value minus the other's, seed by seed."""
     runs = pl.read_parquet(folder / "results.parquet")
     for row in tables.paired(runs).sample(10, seed=1).iter_rows(named=True):
         own = [pl.col(name) == row[name] for name in ("segment", "duration_rule", "state_size")]
@@ -373,7 +373,7 @@ def test_differences_are_paired_by_seed(folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["flat", "three bars", "one seed"])
 def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
-    """Prices that never move, three bars, one seed: a whole folder, and no more claimed than can be."""
+    """Prices that never move, three bars or one seed give a complete folder without unjustified claims."""
     path = bars_file(tmp_path / "bars.csv", 3 if kind == "three bars" else 300)
     if kind == "flat":
         pl.read_csv(path).with_columns(Open=5.0, Close=5.0).write_csv(path)
@@ -387,7 +387,7 @@ def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
-    """A folder that holds no earlier run is refused, and what is in it stays."""
+    """A folder with other files is refused and left unchanged."""
     (tmp_path / "README.md").write_text("mine")
     done = reproduce(tmp_path)
     assert done.returncode == 1
@@ -396,7 +396,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
-    """A task whose data is another by the time it runs is refused, and not counted in."""
+    """A task whose data changes before it runs is refused and not counted."""
     path = bars_file(tmp_path / "bars.csv", 500)
     task = next(tasks.plan(own_sweep(str(path))))
     bars_file(path, 500, seed=1)
@@ -405,7 +405,7 @@ def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
 
 
 def test_policies_are_not_kept_where_they_are_not_wanted(tmp_path: Path) -> None:
-    """Without policies a batch holds none, and the table has no such column."""
+    """Without policies, batches store none, and the table has no such column."""
     sweep = own_sweep(str(bars_file(tmp_path / "bars.csv", 500)), policies=False)
     batch = execute(next(tasks.plan(sweep))).batch
     assert batch.policies.shape[1] == 0
@@ -419,7 +419,7 @@ def test_policies_are_not_kept_where_they_are_not_wanted(tmp_path: Path) -> None
     share=st.floats(-3, 3),
 )
 def test_no_rate_below_the_bound_changes_the_better_action(moves: list[float], share: float) -> None:
-    """In any mix of bars, buying beats selling at r - rho tau just when the mean move is positive, up to the bound."""
+    """In any mix of bars, for rates up to the bound, buying beats selling at r - rho tau exactly if the mean move is positive."""
     largest = max(map(abs, moves))
     mean = math.fsum(moves) / len(moves)
     if largest < 1e-3 or abs(mean) < 1e-6 * largest or abs(share - 1.0) < 1e-3:
@@ -436,7 +436,7 @@ def test_no_rate_below_the_bound_changes_the_better_action(moves: list[float], s
 
 
 def test_scaled_durations_are_the_worlds() -> None:
-    """The durations that are described are those of a run that always buys."""
+    """The scaled durations are those of a run that always buys."""
     world = market_segment(segment_length=2000, duration="scaled")
     buyer = sj.agents.policy_agent([0] * 8, num_actions=2)
     durations = scaled_durations(world)

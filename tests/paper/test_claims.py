@@ -1,4 +1,4 @@
-"""The claims ledger as data, as a page and on the command line; the tests of its verdicts stand in test_claims_*.py."""
+"""The claims ledger as data, as a page and on the command line; the tests of its verdicts are in test_claims_*.py."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TESTS = {
 
 
 def test_each_claim_has_one_test_that_works_its_verdict_out() -> None:
-    """The claims that tests show are those of the ledger that can be tested, each by the first test it names."""
+    """Each testable claim of the ledger is shown by exactly one test, the first one it names."""
     shown = [(test.claim, node) for node, test in TESTS.items() if hasattr(test, "claim")]
     named = [(claim.id, claim.tests[0]) for claim in load_claims() if claim.verdict != UNTESTABLE]
     assert sorted(shown) == sorted(named)
 
 
 def test_all_evidence_exists() -> None:
-    """Every test that the ledger names is there and says what it checks."""
+    """Every test that the ledger names exists and has a docstring."""
     for claim in load_claims():
         for node in claim.tests:
             assert node in TESTS, claim.id
@@ -46,7 +46,7 @@ def test_all_evidence_exists() -> None:
 
 
 def test_a_verdict_that_was_not_measured_fails() -> None:
-    """A test that finds anything but the ledger's verdict fails, whichever of the two was changed."""
+    """A test fails if its finding differs from the ledger's verdict, whichever of the two was changed."""
     for verdict in VERDICTS:
         check = shows("theorem-3")(lambda found=verdict: found)
         if verdict == LEDGER["theorem-3"].verdict:
@@ -57,7 +57,7 @@ def test_a_verdict_that_was_not_measured_fails() -> None:
 
 
 def test_judgement() -> None:
-    """What holds as stated holds; what holds under its condition only does so; the rest does not."""
+    """A claim holds as stated, holds under its condition only, or does not hold."""
     found = [judged(stated, condition) for stated in (True, False) for condition in (True, False)]
     assert found == ["holds", "holds", "holds with a condition", "does not hold"]
     assert judged(False, as_meant=True) == "slip of notation"
@@ -66,7 +66,7 @@ def test_judgement() -> None:
 
 @pytest.mark.parametrize("line", sorted({c for claim in load_claims() for c in claim.commands}))
 def test_commands_of_the_evidence_exist(line: str) -> None:
-    """Every command that the ledger names is one of ours, with options that it has."""
+    """Every command that the ledger names exists, with its options."""
     command: Any = typer.main.get_command(app)
     words = line.split()[1:]
     while words and hasattr(command, "commands"):
@@ -81,7 +81,7 @@ def test_commands_of_the_evidence_exist(line: str) -> None:
 
 
 def test_the_ledger_is_complete_and_short() -> None:
-    """Theorems 1 to 5 and Figures 2 to 7 are judged, and no reason is longer than a few sentences."""
+    """Theorems 1 to 5 and Figures 2 to 7 have verdicts, and every reason is at most a few sentences."""
     claims = load_claims()
     places = " ".join(claim.where for claim in claims)
     assert set(re.findall(r"Theorem (\d)", places)) == set("12345")
@@ -92,7 +92,7 @@ def test_the_ledger_is_complete_and_short() -> None:
 
 
 def test_a_repeated_error_is_repeated_from_where_it_is_counted() -> None:
-    """No claim repeats one that itself repeats another, so each error has one claim that stands for it."""
+    """No claim repeats one that itself repeats another, so each error is counted at one claim."""
     repeated = {claim.repeats for claim in LEDGER.values() if claim.repeats}
     assert [name for name in sorted(repeated) if LEDGER[name].repeats] == []
 
@@ -110,7 +110,7 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_entry_is_read() -> None:
-    """Texts over several lines become one, and evidence is told apart."""
+    """Multi-line texts are joined, and evidence is split into tests and commands."""
     (claim,) = parse_claims({"claim": [entry(reason="A\n  reason.")]})
     assert claim.reason == "A reason."
     assert claim.tests == ("tests/rates/test_means.py::test_internal",)
@@ -141,7 +141,7 @@ def test_an_entry_is_read() -> None:
     ],
 )
 def test_a_wrong_ledger_gets_one_sentence(entries: list[dict[str, Any]], words: str) -> None:
-    """What is wrong in a ledger is named with its claim."""
+    """An invalid ledger gets one sentence that names the claim."""
     with pytest.raises((ValueError, TypeError), match=words) as caught:
         parse_claims({"claim": entries})
     assert "\n" not in str(caught.value)
@@ -151,13 +151,13 @@ def test_a_wrong_ledger_gets_one_sentence(entries: list[dict[str, Any]], words: 
 
 
 def test_the_page_is_made_from_the_ledger() -> None:
-    """docs/claims.md is what the ledger gives now."""
+    """docs/claims.md is up to date with the ledger."""
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert page == claims_page(load_claims()), "run: sojourn claims --markdown > docs/claims.md"
 
 
 def test_the_page_counts_its_claims() -> None:
-    """The page has a heading for each claim, each verdict as often as its table says, and the sections in order."""
+    """The page has a heading for each claim, the verdict counts of its table, and the sections in order."""
     claims = load_claims()
     page = claims_page(claims)
     assert re.findall(r"^### (.+)$", page, flags=re.MULTILINE) == [claim.id for claim in claims]
@@ -170,7 +170,7 @@ def test_the_page_counts_its_claims() -> None:
 
 
 def test_the_command_lists_the_claims() -> None:
-    """Every claim is listed with its verdict, plainly where the output is no terminal; all are counted, each error once."""
+    """Every claim is listed with its verdict, without colours outside a terminal; the totals count each error once."""
     done = ask("claims")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
@@ -184,7 +184,7 @@ def test_the_command_lists_the_claims() -> None:
 
 
 def test_the_command_chooses() -> None:
-    """One verdict, one claim, and both for machines; the page as it is committed."""
+    """The command selects a verdict or a claim, also as JSON, and prints the committed page."""
     wrong = json.loads(ask("claims", "--verdict", "does not hold", "--json").stdout)
     assert [claim["id"] for claim in wrong] == [c.id for c in LEDGER.values() if c.verdict == "does not hold"]
     one = json.loads(ask("claims", "monotonicity", "--json").stdout)
@@ -204,7 +204,7 @@ def test_the_command_chooses() -> None:
     ],
 )
 def test_wrong_arguments_get_one_sentence(arguments: tuple[str, ...], words: str) -> None:
-    """What is not there is named in one line."""
+    """Unknown arguments get one line."""
     done = ask("claims", *arguments)
     assert done.returncode == 1
     assert words in done.stderr

@@ -40,7 +40,7 @@ def parts() -> list[Any]:
 
 
 def drawn_market(duration: str) -> tuple[Any, Any, Any]:
-    """Moves, rewards and durations of always buying in a made-up market of heavy-tailed moves."""
+    """Moves, rewards and durations of always buying in a synthetic market of heavy-tailed moves."""
     moves = np.random.default_rng(2).standard_t(3, size=2000)
     world, rng = sj.worlds.Market(np.full(2000, 1e4), 1e4 + moves, duration=duration), sj.stream(0)
     world, state = sj.start(world, rng)
@@ -87,14 +87,14 @@ def test_stylised_facts(parts: list[Any]) -> str:
         clustering = float(np.corrcoef(size[1:], size[:-1])[0, 1])
         found.append(kurtosis > 6.0 and clustering > 0.1)
         scale.append(size.mean())
-    assert max(scale) > 10.0 * min(scale)  # what a usual move is changes from one segment to another
+    assert max(scale) > 10.0 * min(scale)  # the size of a typical move differs between segments
     return judged(all(found))
 
 
 @needs_recorded
 @shows("negative-and-zero-values")
 def test_signs_of_the_moves(parts: list[Any]) -> str:
-    """In every segment some minutes go up, some down, and some do not move."""
+    """In every segment some minutes rise, some fall, and some do not move."""
     return judged(all(set(np.unique(np.sign(moves))) == {-1.0, 0.0, 1.0} for moves in parts))
 
 
@@ -103,7 +103,7 @@ def test_signs_of_the_moves(parts: list[Any]) -> str:
 
 @shows("quicker-uses-more")
 def test_quicker_actions() -> str:
-    """What an action earns is its move less the part that went by: the quicker, the more of it."""
+    """An action earns its move minus the part that has passed: quicker actions earn more of it."""
     moves, rewards, durations = drawn_market("random")
     kept = rewards / moves
     assert kept == close(1.0 - durations / 60.0)
@@ -113,7 +113,7 @@ def test_quicker_actions() -> str:
 
 @shows("no-look-ahead")
 def test_look_ahead() -> str:
-    """A large move in the last minute changes the scaled duration of the first, and no random one."""
+    """A large move in the last minute changes the scaled duration of the first, but no random duration."""
     prices = 100.0 + np.array([0.0, 1.0, -1.0, 2.0, 0.5])
     durations = {}
     for rule in ("random", "scaled"):
@@ -130,9 +130,9 @@ def test_look_ahead() -> str:
 
 @shows("random-independent")
 def test_random_durations_and_rewards() -> str:
-    """With random durations a reward is a move times (1 - tau/60), so the longer the smaller: they are not independent."""
+    """With random durations a reward is a move times (1 - tau/60), so it shrinks with the duration: they are dependent."""
     moves, rewards, durations = drawn_market("random")
-    assert abs(np.corrcoef(np.abs(moves), durations)[0, 1]) < 0.1  # the move knows nothing of the duration
+    assert abs(np.corrcoef(np.abs(moves), durations)[0, 1]) < 0.1  # the move is independent of the duration
     size = np.abs(rewards)
     quick, slow = size[durations < 15.0].mean(), size[durations > 35.0].mean()
     assert quick > 1.5 * slow
@@ -141,7 +141,7 @@ def test_random_durations_and_rewards() -> str:
 
 @shows("scaled-larger-longer")
 def test_scaled_durations_and_rewards() -> str:
-    """Durations rise with the move that is taken; the reward falls again beyond 7/8 of the largest move."""
+    """Durations increase with the move; the reward decreases beyond 7/8 of the largest move."""
     moves = np.linspace(-1.0, 1.0, 401)
     world = sj.worlds.Market(np.zeros(401), moves, duration="scaled")
     durations = scaled_durations(world)
@@ -184,7 +184,7 @@ def measured() -> pl.DataFrame:
 
 
 def outcome(rule: str, *opponents: str) -> dict[str, float]:
-    """How the cells of a rule came out against some opponents together."""
+    """The joint outcome of a rule's cells against some opponents."""
     ratios = tables.win_ratios(measured())
     verdicts = [summary.verdict(ratios, rule, opponent) for opponent in opponents]
     assert all(one["decidable"] and one["cells"] == 12 and one["segments"] == 19 for one in verdicts)
@@ -218,7 +218,7 @@ def test_figure_scaled() -> str:
 
 @shows("rate-sensitive-testbed")
 def test_the_control_in_the_market() -> str:
-    """Against the rate fixed at 0 Harmonic wins 51 % and 54 %, clearly in no cell: to know the rate does not help."""
+    """Against the rate fixed at 0 Harmonic wins 51 % and 54 %, clearly in no cell: knowing the rate does not help."""
     found = [outcome(rule, "fixed_rate") for rule in plan.RULES]
     assert [one["mean_fixed_rate"] for one in found] == [0.51, 0.54]
     return judged(sum(one["certain_wins"] for one in found) > 0)
@@ -226,7 +226,7 @@ def test_the_control_in_the_market() -> str:
 
 @shows("dependency-gives-advantage")
 def test_what_a_rate_can_change_in_the_market() -> str:
-    """Below a bound no rate changes which action is better, and no r/tau comes near it: dependence has nothing to act on."""
+    """No rate below a bound changes which action is better, and no r/tau comes near it: dependence has no effect."""
     assert largest_rate() < 0.25
     no_rate_matters = passes(test_bitcoin.test_no_rate_below_the_bound_changes_the_better_action)
     return judged(not no_rate_matters or outcome("scaled", "smart", "relaxed_smart")["certain_wins"] > 0)
@@ -234,7 +234,7 @@ def test_what_a_rate_can_change_in_the_market() -> str:
 
 @needs_recorded
 def test_the_measured_signs_come_out_again(tmp_path: Path) -> None:
-    """On the last segment, all 30 seeds, three directions, each sign against SMART is the measured one."""
+    """On the last segment, with 30 seeds and three directions, each sign against SMART is reproduced."""
     sweep = plan.specification(plan.Source(str(REAL)), 30, state_sizes=(3,), chosen=(18,))
     sweep = replace(sweep, agents=[agent for agent in sweep.agents if agent.kind in ("smart", "harmonic_r")])
     with executor(None) as (pool, width):

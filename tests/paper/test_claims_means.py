@@ -1,4 +1,4 @@
-"""The paper's claims on means of rates: its theorems, and what it says of independence and coupling."""
+"""The paper's claims on means of rates: its theorems, and its statements on independence and coupling."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ mean = sj.rates.modified_harmonic_mean
 
 
 def product(*columns: list[float]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
-    """Every combination of the columns' members, equally often: exact independence."""
+    """Every combination of the columns' entries, equally often: exact independence."""
     return list(np.array(list(itertools.product(*columns))).T)
 
 
 def both(r: Any, tau: Any) -> tuple[float, float]:
-    """The harmonic mean of the rates, and the rate that was realised."""
+    """The harmonic mean of the rates, and the realised rate."""
     return mean(np.asarray(r) / np.asarray(tau)), sj.rates.ratio_of_means(r, tau)
 
 
@@ -79,12 +79,12 @@ def test_domain_of_the_harmonic_mean() -> str:
     return judged(not -20.0 <= found <= 40.0)
 
 
-# --- Theorem 1, and what is drawn from it ---
+# --- Theorem 1 and its consequences ---
 
 
 @given(one_sign, st.data())
 def no_coupling_no_difference(r: list[float], data: Any) -> None:
-    """H = Q exactly where the covariance is 0, in exact arithmetic, on data of either kind."""
+    """H = Q exactly if the covariance is 0, in exact arithmetic, on both kinds of data."""
     tau = data.draw(st.lists(magnitudes, min_size=len(r), max_size=len(r)))
     if data.draw(st.booleans()):
         tau = [2.0 * x for x in r]  # durations proportional to rewards: no coupling
@@ -97,7 +97,7 @@ def no_coupling_no_difference(r: list[float], data: Any) -> None:
 
 @shows("theorem-1")
 def test_theorem_1() -> str:
-    """Ratio of means and harmonic mean are equal just when cov(r, tau/r) is 0, and H = A(r) / (A(tau) - cov)."""
+    """Ratio of means and harmonic mean are equal exactly if cov(r, tau/r) = 0, and H = A(r) / (A(tau) - cov)."""
     return judged(
         passes(no_coupling_no_difference) and passes(test_means.test_identity_of_harmonic_mean_and_coupling)
     )
@@ -105,7 +105,7 @@ def test_theorem_1() -> str:
 
 @shows("covariance-means-dependence")
 def test_independent_pace_has_no_covariance() -> str:
-    """If r and tau/r are independent their covariance is 0, so one that is not 0 says that they are not."""
+    """If r and tau/r are independent, their covariance is 0, so a nonzero covariance shows dependence."""
     r, pace = product([1.0, 2.0, 5.0], [0.5, 3.0])
     independent = sj.rates.coupling(r, r * pace)
     dependent = sj.rates.coupling([1.0, 2.0], [1.0, 1.0])
@@ -136,7 +136,7 @@ def test_a_nonlinear_relation_without_difference() -> str:
 
 @shows("pairing")
 def test_what_a_pairing_changes() -> str:
-    """However rewards and durations are paired, the same is earned in the same time; the harmonic mean changes."""
+    """Pairing rewards and durations differently does not change the rate, but changes the harmonic mean."""
     r, tau = [1.0, 2.0, 6.0], [1.0, 3.0, 4.0]
     found, true = zip(*(both(r, order) for order in itertools.permutations(tau)), strict=True)
     assert len({round(x, 9) for x in found}) > 1
@@ -148,7 +148,7 @@ def test_what_a_pairing_changes() -> str:
 
 @shows("independent-then-identical")
 def test_independence_does_not_make_them_equal() -> str:
-    """Rewards 1 or 3 and durations 1 or 2, all four pairs alike: 1 against 4/3."""
+    """With rewards 1 or 3 and durations 1 or 2, all four pairs equally likely, it is 1 against 4/3."""
     found, true = both(*product([1.0, 3.0], [1.0, 2.0]))
     assert (found, true) == close((1.0, 4.0 / 3.0))
     return judged(found == close(true))
@@ -176,13 +176,13 @@ def test_theorem_2() -> str:
 
 @shows("internality")
 def test_internality() -> str:
-    """It lies between the smallest and the largest datum."""
+    """The mean lies between the smallest and the largest datum."""
     return judged(passes(test_means.test_internal))
 
 
 @shows("idempotence")
 def test_idempotence() -> str:
-    """The mean of equal data is that datum, 0 among them."""
+    """The mean of equal data is that datum, including 0."""
     assert mean([0.0, 0.0]) == 0.0
     return judged(passes(test_means.test_idempotent))
 
@@ -195,7 +195,7 @@ def test_symmetry() -> str:
 
 @shows("monotonicity")
 def test_monotonicity() -> str:
-    """Raising -1 to 0, 0 to a little, or -1 to a little lowers the mean; without a change of sign nothing does.
+    """Raising -1 to 0, 0 to a small number, or -1 to a small number lowers the mean; without a change of sign, raising never does.
 
     The claim is about all multisets, and its proof treats the step to 0: so no condition saves it.
     """
@@ -265,7 +265,7 @@ def test_the_numbers_of_the_counterexample() -> str:
 
 # --- Theorem 5 and the appendix ---
 
-Law = dict[tuple[Fraction, Fraction], Fraction]  # probability of each (reward, duration)
+Law = dict[tuple[Fraction, Fraction], Fraction]  # the probability of each (reward, duration)
 
 
 def sign(x: Fraction) -> int:

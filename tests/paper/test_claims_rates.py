@@ -36,7 +36,7 @@ def drawn(law: Pairs, size: int, seed: int = 0) -> list[tuple[float, float]]:
 
 
 def by_the_clock(stream: Pairs, share: float = 0.9) -> float:
-    """What was earned by a moment of time, over that time: the rate without any mean of anything."""
+    """The reward up to a moment of the clock over that time: the rate without any averaging."""
     rewards, durations = np.array(stream).T
     ends = durations.cumsum()
     moment = share * ends[-1]

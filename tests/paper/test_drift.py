@@ -1,4 +1,4 @@
-"""The study of change: what is chosen, what is measured, what is foretold, and its folder."""
+"""The study of change: its choices, measurements, predictions and folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SMALL = Size(
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small study's folder."""
+    """The folder of a small study."""
     found = tmp_path_factory.mktemp("drift") / "out"
     with interpreted():  # so few steps are quicker so
         words.drift(found, SMALL, jobs=2, formats=("png",))
@@ -44,7 +44,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_folder_is_complete_and_a_second_run_changes_nothing(out: Path) -> None:
-    """Tables, figures, README and summary are there; run again, nothing is measured anew and the numbers stay."""
+    """Tables, figures, README and summary exist; a second run reuses all measurements and gives the same numbers."""
     assert {"README.md", "summary.json", "tables", "figures", "sweep", "named", "family", "streams"} == {
         path.name for path in out.iterdir()
     }
@@ -59,7 +59,7 @@ def test_the_folder_is_complete_and_a_second_run_changes_nothing(out: Path) -> N
 
 
 def test_the_page_has_the_study(out: Path, tmp_path: Path) -> None:
-    """Its section has the findings, and a study that is not finished says so."""
+    """The section has the findings, and an unfinished study is reported as such."""
     page = write_report([out], tmp_path / "report.html").read_text()
     assert "Drift: when rewards and durations change" in page
     assert "To follow a rate without tuning, take AdaptiveRatio" in page
@@ -71,7 +71,7 @@ def test_the_page_has_the_study(out: Path, tmp_path: Path) -> None:
 
 
 def test_shares_are_what_runs_in_these_worlds_earn(out: Path) -> None:
-    """A row of the sweep is the run itself: reward over what the best policy of each time would have earned."""
+    """A share in the table equals that of the run itself: reward over what the best policy at each time would have earned."""
     runs = sj.load_results(out / "sweep").filter((pl.col("agent") == "smart") & (pl.col("number") == 2.0))
     row = runs.filter((pl.col("mirrored") == "yes") & (pl.col("seed") == 0)).row(3, named=True)
     world = sj.worlds.changes.random_changes(2, mirrored=True)
@@ -80,7 +80,7 @@ def test_shares_are_what_runs_in_these_worlds_earn(out: Path) -> None:
     )
     run = sj.run(world, agent, steps=row["steps"], seed=0, compiled=False)
     assert (row["reward"], row["dynamic_regret"]) == (run.reward, run.dynamic_regret)
-    assert run.duration >= 400.0  # where the clock was to end
+    assert run.duration >= 400.0  # the planned end of the clock
     share = control.shares(runs).filter((pl.col("mirrored") == "yes") & (pl.col("tuning").is_not_null()))
     assert run.reward / run.truth.owed in share["share"].to_list()  # type: ignore[union-attr]
 
@@ -104,20 +104,20 @@ def runs_of(world: float, shares: dict[tuple[float, int], float]) -> list[dict[s
 
 
 def test_agents_are_tuned_on_other_seeds_than_they_are_measured_on() -> None:
-    """The setting that is best on the seeds for tuning is taken, though another is better on the rest; or one for all."""
+    """The setting that is best on the tuning seeds is chosen, even if another is better on the rest; or one for all."""
     tune = FIRST_TUNING_SEED
     rows = runs_of(0.0, {(0.1, 0): 0.5, (0.1, tune): 0.9, (0.3, 0): 0.8, (0.3, tune): 0.6})
     rows += runs_of(1.0, {(0.1, 0): 0.7, (0.1, tune): 0.2, (0.3, 0): 0.4, (0.3, tune): 0.8})
     found = control.chosen(control.shares(pl.DataFrame(rows)))
     shares = {(row["number"], row["how"]): row["share"] for row in found.iter_rows(named=True)}
     assert shares == pytest.approx(
-        # over both worlds 0.3 is better on the seeds for tuning: 1.4 against 1.1
+        # over both worlds 0.3 is better on the tuning seeds: 1.4 against 1.1
         {(0.0, "tuned"): 0.5, (1.0, "tuned"): 0.4, (0.0, "one setting"): 0.8, (1.0, "one setting"): 0.4}
     )
 
 
 def test_harmonic_is_set_beside_the_same_agent_with_a_ratio() -> None:
-    """By hand: ahead by 0.1 and -0.3 where the longest is best, by -0.2 in a mirror; first of all in one world."""
+    """By hand: a lead of 0.1 and -0.3 where the longest is best, of -0.2 in a mirror; first of all agents in one world."""
     shares = {
         (0.0, "no"): (0.9, 0.8, 0.5),
         (1.0, "no"): (0.6, 0.9, 0.7),
@@ -138,7 +138,7 @@ def test_harmonic_is_set_beside_the_same_agent_with_a_ratio() -> None:
 
 
 def test_errors_and_scores_by_a_meter() -> None:
-    """Both are sums over a meter that is read before every transition; the error leaves out the first 100 steps."""
+    """Errors and scores match a meter that is read before every transition; the error omits the first 100 steps."""
     stream = tracking.make("switch-often", 3, 180)
     meter, squares, scores = sj.RateMeter(sj.Exponential(0.1)), [], []
     for k in range(180):
@@ -171,7 +171,7 @@ def test_step_sizes_are_chosen_by_truth_by_score_or_once_for_all() -> None:
         for row in tracking.relative(table).iter_rows(named=True)
     }
     assert found == {
-        # 0.1 for all: its errors on the seeds for tuning are 3 x 1 times the least, those of 0.01 are 1 x 4
+        # 0.1 for all: its errors on the tuning seeds are 3 x 1 times the least, those of 0.01 are 1 x 4
         ("0", "Exponential", "one setting"): 2.0,
         ("1", "Exponential", "one setting"): 1.0,
         ("0", "Exponential", "by truth"): 1.0,
@@ -184,7 +184,7 @@ def test_step_sizes_are_chosen_by_truth_by_score_or_once_for_all() -> None:
 
 
 def test_fits_are_those_of_scipy() -> None:
-    """Numbers and BIC of each shape are those of a least-squares search by SciPy, and weights those of BIC."""
+    """Parameters and BIC of each shape match SciPy's least squares, and the weights follow from BIC."""
     rng = np.random.default_rng(5)
     t = np.sort(rng.uniform(0.0, 900.0, 300))
     y = (20.0 + 0.3 * t) * np.exp(rng.normal(0.0, 0.2, len(t)))
@@ -211,7 +211,7 @@ def test_fits_are_those_of_scipy() -> None:
 
 
 def test_histories_are_the_familys() -> None:
-    """A's rewards are 0.05 t and B's ripple about 10^(v t + 1); either is taken in half of the visits, by the seed."""
+    """A's rewards are 0.05 t and B's oscillate around 10^(v t + 1); each is taken in half of the visits, depending on the seed."""
     a, b = family.histories(1e-3, 4)
     assert a.rewards == pytest.approx(0.05 * a.steps, rel=1e-12)
     assert b.rewards == pytest.approx((np.sin(b.steps) + 10.0) * 10.0 ** (1e-3 * b.steps), rel=1e-9)
@@ -230,7 +230,7 @@ def test_the_threshold_of_what_was_earned() -> None:
 
 
 def test_words_have_the_tables_numbers(out: Path) -> None:
-    """The README has the least share of the trend, and each agent's share in worlds and mirrors."""
+    """The README has the trend's smallest share, and each agent's share in worlds and mirrors."""
     found, text = tables.STUDY.read(out), (out / "README.md").read_text()
     for row in found.control.filter(pl.col("kind") == "all").iter_rows(named=True):
         assert " | ".join(number(row[name], 3) for name in ("share", "low", "high")) in text
@@ -250,7 +250,7 @@ def _summary(out: Path) -> Any:
 
 
 def test_one_setting_is_one_of_the_grids(out: Path) -> None:
-    """The one setting for all is one of the grid's, the same in every world."""
+    """The common setting is from the grid, and the same in every world."""
     found = tables.STUDY.read(out).settings
     assert set(found["agent"]) == set(SMALL.agents)
     assert found["step_size"].is_in([0.1, 0.3, 0.9]).all()

@@ -1,4 +1,4 @@
-"""The study of networks, and comparisons where observations cannot be listed: how policies are judged, resuming, and words."""
+"""The study of networks, and comparisons where observations cannot be enumerated: judging policies, resuming, and text."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ CALLS: list[Cell] = []
 
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let policies be followed for a short while."""
+    """Let policies be followed only briefly."""
     monkeypatch.setattr(observed, "FOLLOWED", 8000)
 
 
 def made_up(cell: Cell) -> ObservedRun:
-    """A run that was not run: harmonic rates without centring and ignored durations cost a tenth and a quarter."""
+    """A made-up run, in which harmonic rates without centring cost a tenth and ignored durations a quarter."""
     CALLS.append(cell)
     best = observed.best_gain(cell.problem)
     lost = 0.25 if cell.variant.ignores_durations else 0.001 * (1 + cell.seed)
@@ -87,7 +87,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Observation
 
 @pytest.mark.usefixtures("briefly")
 def test_the_best_policy_has_exactly_the_best_gain() -> None:
-    """Judged by its difference from itself, the best policy comes out at the exact gain, and the wait of 0 below.
+    """The best policy is judged at exactly the best gain, and a wait of 0 below it.
 
     Without any wait the mean age is 1 + E[y^2] / 2, y being lognormal with mean 1 and E[y^2] = e.
     """
@@ -100,7 +100,7 @@ def test_the_best_policy_has_exactly_the_best_gain() -> None:
 
 @pytest.mark.usefixtures("briefly")
 def test_one_run_is_trained_and_judged() -> None:
-    """A run of deep Q in `wear` has as many steps as were asked for, and a policy that is worth something."""
+    """A run of deep Q in `wear` has the requested number of steps, and a useful policy."""
     run = observed.measured(Cell("wear", "deep_q", OWN, 3, 4000))
     assert (run.steps, run.variant) == (4000, "Exponential, centred")
     assert 0.8 < run.relative_gain < 1.02
@@ -116,7 +116,7 @@ def test_who_is_told_no_durations_is_told_that_each_is_one() -> None:
 
 
 def test_a_study_that_was_stopped_goes_on(studied: tuple[Path, Observations], monkeypatch: Any) -> None:
-    """Runs whose files are there are not run again; one that is missing is, and the record is the same."""
+    """Runs with files are not repeated, a missing one is, and the record is the same."""
     out, found = studied
     monkeypatch.setattr(observed, "measured", made_up)
     monkeypatch.setattr(observed, "_RULE_STEPS", 300)
@@ -134,7 +134,7 @@ def test_a_study_that_was_stopped_goes_on(studied: tuple[Path, Observations], mo
 
 
 def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]) -> None:
-    """Means, what ignoring durations costs, what the harmonic rate does, and where a bar is missed."""
+    """The findings follow from the record: means, the cost of ignoring durations, the effect of the harmonic rate, missed bars."""
     _, found = studied
     wear = found.on("wear")[0]
     assert wear.seeds == 2
@@ -154,7 +154,7 @@ def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]
 
 
 def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observations], tmp_path: Path) -> None:
-    """Both have every relative gain and every finding; the figures are there."""
+    """The page and the README have every relative gain and every finding, and the figures exist."""
     out, found = studied
     page = html.unescape(write_report([out], tmp_path / "report.html").read_text(encoding="utf-8"))
     text = out.joinpath("README.md").read_text()
@@ -168,7 +168,7 @@ def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observation
 
 
 def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypatch: Any) -> None:
-    """Who is ahead is said by the intervals; a longer list of agents keeps the runs; the page shows the comparison."""
+    """The intervals decide who is ahead; a longer list of agents reuses the runs; the page shows the comparison."""
     monkeypatch.setattr(observed, "measured", made_up)
     CALLS.clear()
     problems = ["wear", "offers_16"]
@@ -198,7 +198,7 @@ def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypa
 
 
 def test_those_that_fit_are_compared_if_none_is_named() -> None:
-    """Continuous actions are for PPO alone; elsewhere tiles, deep Q and PPO are compared."""
+    """By default PPO alone takes continuous actions; elsewhere tiles, deep Q and PPO are compared."""
     agents = {
         problem: [cell.agent for cell in cells([problem], seeds=1)]
         for problem in ("wear", "c-mu", "update-or-wait")
@@ -212,13 +212,13 @@ def test_those_that_fit_are_compared_if_none_is_named() -> None:
 
 @pytest.mark.usefixtures("briefly")
 def test_a_users_agent_is_compared_by_its_name(tmp_path: Path, monkeypatch: Any) -> None:
-    """An agent of a module of one's own is trained and judged; an edited one gets runs of its own."""
+    """A user's agent is trained and judged by name; after an edit it gets new runs."""
     module = tmp_path / "users_observer.py"
     module.write_text(USERS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     cell = Cell("wear", "users_observer:Never", OWN, 0, 100)
-    assert observed.measured(cell).relative_gain < 0.0  # who never replaces the machine wears it out
+    assert observed.measured(cell).relative_gain < 0.0  # never replacing the machine wears it out
     before = observed._name(cell)
     assert before.startswith("wear-users_observer-Never-")
     again = subprocess.run(

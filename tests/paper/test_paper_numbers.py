@@ -1,4 +1,4 @@
-"""The paper's two studies give the numbers that they gave before agents named how ties are broken."""
+"""The paper's two studies still give their numbers from before agents could choose how ties are broken."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sojourn.runs.spec import Sweep
 from sojourn_paper.bitcoin import plan as bitcoin
 from sojourn_paper.robustness import plan as robustness
 
-# Computed with version 2 of the rules, in which ties always went to the lowest action.
+# Computed with version 2 of the rules, where ties always went to the lowest action.
 NUMBERS = {"robustness": "a34623999f3a2e33", "bitcoin": "42c8a73dd4c8960a"}
 
 
 def studies() -> dict[str, tuple[Sweep, int]]:
-    """Both studies, and the steps to take of each."""
+    """Both studies, with the number of steps to take in each."""
     source = bitcoin.Source(segment_length=3000)
     return {
         "robustness": (robustness.specification(seeds=1), 1000),
@@ -29,7 +29,7 @@ def studies() -> dict[str, tuple[Sweep, int]]:
 @pytest.mark.filterwarnings("ignore:.*diverged")  # R-Learning with the largest step sizes
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_studies_give_the_numbers_of_version_2(name: str) -> None:
-    """Values, rates, rewards and accepted steps are the same to the last bit."""
+    """Values, rates, rewards and accepted steps are bit for bit the same."""
     sweep, steps = studies()[name]
     digest = hashlib.sha256()
     for entry in sweep.worlds:

@@ -41,7 +41,7 @@ def folder(length: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_the_folder_is_complete(folder: Path) -> None:
-    """Results, summary, README and every figure as PNG and SVG are there, and none is empty."""
+    """Results, summary, README and every figure as PNG and SVG exist, and none is empty."""
     assert {"results.parquet", "summary.json", "README.md", "figures", "tables", "sweep"} == {
         p.name for p in folder.iterdir()
     }
@@ -51,7 +51,7 @@ def test_the_folder_is_complete(folder: Path) -> None:
 
 
 def test_the_summary_has_the_promised_shape(folder: Path, length: tuple[int, int]) -> None:
-    """The summary has what others rely on, and its shares are those of the table."""
+    """The summary has the documented keys, and its shares are those of the table."""
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["study"] == "robustness"
     assert summary["seeds"] == 1
@@ -89,7 +89,7 @@ def oracle_for(row: dict[str, Any]) -> naive.Agent:
 
 
 def test_the_oracle_agrees_on_a_sample_of_cells(folder: Path, length: tuple[int, int]) -> None:
-    """On 60 random cells of all agents, plain Python ends with the same action after the same greedy steps."""
+    """On 60 random cells of all agents, plain Python ends with the same action and the same greedy steps."""
     table = pl.read_parquet(folder / "results.parquet").filter(~pl.col("diverged"))
     rows = table.sample(60, seed=11).to_dicts()
     assert len({row["agent"] for row in rows}) >= 5
@@ -130,7 +130,7 @@ def test_the_charts_shape_is_the_papers() -> None:
 
 
 def test_realised_rates_by_hand() -> None:
-    """Always A earns the sum of its rewards over the time of both states; always B likewise."""
+    """Always taking A earns the sum of its rewards over the time in both states; B likewise."""
     table = tables.realised(steps=100, seeds=1)
     t = np.arange(0, 100, 2)
     first = table.row(0, named=True)
@@ -144,7 +144,7 @@ def test_realised_rates_by_hand() -> None:
 
 
 def test_headlines_name_the_log_scales_that_they_show() -> None:
-    """Over each column of the lines for a terminal stands the log-scale of the study that its numbers are of."""
+    """Each column of the terminal output is headed by the log-scale of its numbers."""
     from sojourn_paper.robustness.section import headlines
 
     numbers = [place / 100 for place in range(30)]
@@ -160,7 +160,7 @@ def test_headlines_name_the_log_scales_that_they_show() -> None:
 
 
 def test_where_the_actions_cross() -> None:
-    """The crossing solves 10^(v t/2) = 0.05 t, and there is none where B is ahead all along."""
+    """The crossing solves 10^(v t/2) = 0.05 t, and there is none if B is always ahead."""
     t = tables.overtakes(0.001)
     assert t is not None
     assert 10 ** (0.0005 * t) >= 0.05 * t
@@ -174,7 +174,7 @@ def test_where_the_actions_cross() -> None:
 
 
 def test_shares_and_seeds() -> None:
-    """Shares are means over step sizes; the spread is over seeds; a diverged run is no success."""
+    """Shares are means over step sizes; the spread is over seeds; a diverged run is not a success."""
     table = pl.DataFrame(
         {
             "agent": ["x"] * 6,
@@ -191,7 +191,7 @@ def test_shares_and_seeds() -> None:
 
 
 def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
-    """What the sweep has finished is not run again, and the summary is the same but for the time."""
+    """Finished runs are not repeated, and the summary is the same except for timings."""
     from sojourn_paper.robustness import section as reproduce
     from sojourn_paper.robustness.section import headlines
 
@@ -200,7 +200,7 @@ def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     again = reproduce.robustness(tmp_path / "out", seeds=1, steps=20, episodes=1, formats=())
     assert (tmp_path / "out" / "sweep" / "sweep.log").read_text() == log
     assert {**first, "seconds": 0} == {**again, "seconds": 0}
-    random.seed(0)  # the study does not depend on the state of anybody else's generator
+    random.seed(0)  # the study does not depend on a global generator
     np.random.seed(0)  # noqa: NPY002
     assert headlines(again) == headlines(first)
 

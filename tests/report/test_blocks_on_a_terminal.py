@@ -1,4 +1,4 @@
-"""Blocks as lines for a terminal."""
+"""Blocks rendered for a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.report.charts import Axis, Whiskers
 
 
 def test_a_table_is_in_columns_and_leaves_out_what_does_not_fit() -> None:
-    """Text is on the left, numbers on the right; a missing number is a dash, and a column without a short name is gone."""
+    """Text is left-aligned and numbers right-aligned; a missing number is a dash, and a column whose `short` is None is omitted."""
     columns = [
         *texts("agent"),
         Column("tuned", numeric=False, short=None),
@@ -37,7 +37,7 @@ def test_a_table_is_in_columns_and_leaves_out_what_does_not_fit() -> None:
 
 
 def test_a_long_table_is_cut_and_its_note_is_wrapped() -> None:
-    """The first 60 rows are shown, the number of others is said, and no line of the note is longer than 100 characters."""
+    """The first 60 rows are shown with the number of omitted ones, and no line of the note exceeds 100 characters."""
     table = DataTable("", numbers("x"), [(place,) for place in range(100)], "word " * 60)
     lines = terminal.lines([table])
     assert lines[60].strip() == "59"
@@ -47,7 +47,7 @@ def test_a_long_table_is_cut_and_its_note_is_wrapped() -> None:
 
 
 def test_paragraphs_have_a_line_each_and_charts_none() -> None:
-    """Headings and tables stand apart, lists have a line for each entry, and a chart is for the page."""
+    """Headings and tables are set off by blank lines, lists have a line per entry, and charts are omitted."""
     chart = Whiskers("chart", Axis("x"), [])
     facts = Facts("Settings", [("seeds", "3")])
     shown: list[Block] = [
@@ -63,7 +63,7 @@ def test_paragraphs_have_a_line_each_and_charts_none() -> None:
 
 
 def test_a_record_of_the_library_is_written_and_read() -> None:
-    """A NamedTuple is a record like a dataclass: what is infinite is null, and what is missing has its default."""
+    """NamedTuples are records like dataclasses: infinity becomes null, and missing fields take their defaults."""
     limit = Limit("Odd", ("smart",), rate=float("inf"), error=1.5)
     written = as_json(limit)
     assert written["rate"] is None

@@ -1,4 +1,4 @@
-"""Charts as typed values, and what both renderers make of them."""
+"""Charts as typed values, and how both renderers draw them."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ CHOOSABLE = Choosable(
 
 
 def drawn(chart: Plain) -> Any:
-    """The axes that matplotlib has drawn a chart on."""
+    """The matplotlib axes with a chart drawn on them."""
     ax = Figure().subplots()
     figures.draw(chart, ax)
     return ax
 
 
 def series_json(chart: Any) -> list[tuple[Any, list[Any]]]:
-    """Each series of a chart's JSON with its places, whichever way they are kept."""
+    """Each series of a chart's JSON with its x values, however they are stored."""
     return [
         (one, chart["xs"][one["x"]]) for one in chart.get("pool") or chart.get("series", []) if "x" in one
     ]
@@ -109,7 +109,7 @@ def plain_charts(chart: Chart) -> list[Plain]:
 
 
 def test_the_page_gets_the_numbers_of_the_chart() -> None:
-    """Places, values, ranges, looks and spans in the JSON are those of the value, whatever its kind."""
+    """The JSON has the positions, values, ranges, looks and spans of the chart, whatever its kind."""
     shown = json.loads(data(chart_json(LINES)))
     for one, series in zip(series_json(shown), LINES.series, strict=True):
         assert one[1] == list(series.x)
@@ -126,7 +126,7 @@ def test_the_page_gets_the_numbers_of_the_chart() -> None:
 
 
 def test_series_that_charts_share_are_sent_once() -> None:
-    """A choice names its series by their places in a pool, which holds each of them once."""
+    """A choice refers to its series by index into a pool, which holds each series once."""
     shown = json.loads(data(chart_json(CHOOSABLE)))
     assert shown["choices"] == [{"label": "which", "values": ["a", "b"], "start": 1}]
     names = [one["name"] for one in shown["pool"]]
@@ -141,7 +141,7 @@ def test_series_that_charts_share_are_sent_once() -> None:
 
 
 def test_paper_gets_the_numbers_of_the_chart() -> None:
-    """Matplotlib's lines have the places, values and colours of the series; what is hidden is not drawn."""
+    """Matplotlib's lines have the positions, values and colours of the series; hidden series are not drawn."""
     ax = drawn(LINES)
     by_name = {line.get_label(): line for line in ax.get_lines()}
     assert list(by_name["line"].get_xdata()) == [1.0, 10.0, 100.0]
@@ -168,7 +168,7 @@ def test_paper_gets_the_numbers_of_the_chart() -> None:
 @example(y=[1.7e308], log=False, kind="line")
 @example(y=[5e-324, 1.0, 1.7e308], log=True, kind="points")
 def test_whatever_the_numbers_both_draw(y: list[float | None], log: bool, kind: Any) -> None:
-    """Missing, infinite and equal numbers, on linear and log axes, are drawn or left out, and never an error."""
+    """Missing, infinite and equal numbers, on linear and log axes, are drawn or left out without an error."""
     x = [float(place) for place in range(len(y))]
     chart = Lines("t", Axis("x"), Axis("y", log=log), [Series("s", looks.plain(0), x, y, kind=kind)])
     drawn(chart).figure.draw_without_rendering()
@@ -177,7 +177,7 @@ def test_whatever_the_numbers_both_draw(y: list[float | None], log: bool, kind: 
 
 
 def test_axes_that_show_the_same_are_wide_enough_for_all(tmp_path: Path) -> None:
-    """On a sheet with the same scales no chart's numbers lie outside, and every format is written."""
+    """On a sheet with shared scales, all numbers are within the axes, and every format is written."""
     high = LINES._replace(series=[LINE._replace(x=[1.0, 1e4], y=[-50.0, 2.0], low=(), high=())], spans=[])
     sheet = Sheet([[LINES, high], [WHISKERS._replace(title="w")]], (6.0, 5.0), "all", outer_labels=True)
     figures.write(sheet, tmp_path / "f" / "sheet", figures.KNOWN_FORMATS)
@@ -190,7 +190,7 @@ def test_axes_that_show_the_same_are_wide_enough_for_all(tmp_path: Path) -> None
 
 
 def test_every_chart_of_the_studies_is_drawn_by_both(small_studies: Path) -> None:
-    """Each chart of a small study has the same numbers on the page as in its value, and paper takes it too."""
+    """Each chart of a small study has its own numbers on the page, and can be drawn on paper too."""
     found, prices = (
         simulation.read(small_studies / "robustness"),
         market.STUDY.read(small_studies / "bitcoin"),
@@ -242,7 +242,7 @@ def test_every_chart_of_the_studies_is_drawn_by_both(small_studies: Path) -> Non
 
 
 def test_every_agent_has_one_title_and_one_look() -> None:
-    """No two agents share a look, nor do two estimators; unknown ones get a free one; the page's style has all colours."""
+    """No two agents, and no two estimators, share a look; unlisted ones get a free look; the page's style has all colours."""
     known = [name for name, agent in AGENTS.items() if agent.compared]
     assert set(looks.AGENT_TITLES) == set(AGENTS)
     assert set(looks.AGENT_LOOKS) == set(known)
@@ -263,7 +263,7 @@ def test_every_agent_has_one_title_and_one_look() -> None:
 
 
 def test_a_flat_segment_is_left_out_of_shares() -> None:
-    """A segment without any movement counts as a tie, and has no advantage and no share of what was earned."""
+    """A segment without movement counts as a tie, and is left out of advantages and of shares of earnings."""
     pairs = pl.DataFrame(
         {
             "opponent": ["smart"] * 2,
@@ -286,7 +286,7 @@ def test_a_flat_segment_is_left_out_of_shares() -> None:
 def test_a_folder_of_another_version_gets_one_sentence(
     study: str, small_studies: Path, tmp_path: Path
 ) -> None:
-    """Without the tables that the page shows, the sentence says what to do."""
+    """If the tables of the page are missing, one sentence says what to do."""
     shutil.copytree(small_studies / study, tmp_path / study, ignore=shutil.ignore_patterns("sweep", "tables"))
     with pytest.raises(ValueError, match=r"tables/\w+\.parquet is missing: .*; run the study again"):
         write_report([tmp_path / study], tmp_path / "r.html")

@@ -1,4 +1,4 @@
-"""Figures that several processes draw."""
+"""Figures drawn by several processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 def test_the_files_are_the_same_however_many_processes_draw(
     jobs: int, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Byte for byte, also where matplotlib is set otherwise in this process; and no process is left."""
+    """Files are identical, even if matplotlib's settings differ in this process; and no process is left over."""
     with mpl.rc_context({"axes.facecolor": "#ffeecc"}):
         expected = drawn_alone(tmp_path / "alone")
         with drawing(jobs, FORMATS) as write_sheets:
@@ -65,7 +65,7 @@ def test_the_files_are_the_same_however_many_processes_draw(
 
 
 def test_another_process_does_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything, if this one draws nothing."""
+    """Other processes draw everything if this one draws nothing."""
     monkeypatch.setattr(many_figures, "_write_here", lambda left, formats: None)
     with drawing(2, ("svg",)) as write_sheets:
         write_sheets(SHEETS, tmp_path)
@@ -75,7 +75,7 @@ def test_another_process_does_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_process_that_dies_costs_nothing_but_time(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """What it was to draw is drawn here."""
+    """Sheets of a process that dies are drawn by this one."""
     with drawing(3, FORMATS) as write_sheets:
         started[0].kill()
         write_sheets(SHEETS, tmp_path / "together")
@@ -85,7 +85,7 @@ def test_a_process_that_dies_costs_nothing_but_time(
 def test_a_sheet_that_cannot_be_drawn_is_an_error_here(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The others say nothing of it."""
+    """A sheet that cannot be drawn raises an error here, and other processes print nothing."""
     broken = SHEETS["figure-0"]._replace(size=("wide", 2.0))  # type: ignore[arg-type]
     with pytest.raises((TypeError, ValueError)), drawing(2, ("png",)) as write_sheets:
         write_sheets({"first": broken, "second": broken}, tmp_path)
@@ -95,7 +95,7 @@ def test_a_sheet_that_cannot_be_drawn_is_an_error_here(
 def test_where_no_process_can_be_started_this_one_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a machine without room for another."""
+    """If no process can be started, this one draws everything."""
 
     def refused(*_: object, **__: object) -> None:
         raise OSError("no room")
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_the_others_and_leaves_whole_files(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A signal while figures are drawn: one exception, no process, no half file."""
+    """Ctrl-C while drawing raises one exception and leaves no process and no partial file."""
     whole = drawn_alone(tmp_path / "alone")
     drawn_here = []
 
@@ -139,7 +139,7 @@ def test_ctrl_c_ends_the_others_and_leaves_whole_files(
 def test_nothing_is_started_where_nothing_is_drawn(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Without formats there are no figures."""
+    """Without formats, no process is started."""
     with drawing(4, ()) as write_sheets:
         write_sheets(SHEETS, tmp_path)
     assert not started

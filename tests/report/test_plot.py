@@ -1,4 +1,4 @@
-"""Figures on axes of one's own: what is drawn is what the tables say."""
+"""Plots on a user's axes show the numbers of the tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ax() -> Any:
 
 
 def test_curves_are_means_with_students_intervals(ax: Any) -> None:
-    """The line is the mean over the seeds, the shade SciPy's interval of it; agents have their own look."""
+    """The line is the mean over seeds, the shading SciPy's interval for it; agents have their own looks."""
     sj.plot.curves(CURVES, ax)
     ax.legend()
     lines = {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
@@ -48,7 +48,7 @@ def test_curves_are_means_with_students_intervals(ax: Any) -> None:
 
 
 def test_curves_that_are_means_already_keep_their_intervals(ax: Any) -> None:
-    """Of a table of means, the columns are drawn as they are; earned is the ratio of the means."""
+    """From a table of means, the columns are drawn unchanged; earned is the ratio of the means."""
     parts = {f"{name}_{part}": [number] for name in ("rate", "reward", "clock") for part, number in
              (("mean", 6.0), ("low", 5.0), ("high", 8.0))}  # fmt: skip
     table = pl.DataFrame({"cell": ["c"], "world": ["w"], "agent": ["smart"], "step": [7], **parts})
@@ -59,13 +59,13 @@ def test_curves_that_are_means_already_keep_their_intervals(ax: Any) -> None:
 
 
 def test_what_was_earned_is_reward_over_time(ax: Any) -> None:
-    """The earned reward per unit time so far, run by run."""
+    """Earned is the reward per unit time so far, computed run by run."""
     sj.plot.curves(CURVES.filter(agent="smart"), ax, "earned")
     assert ax.get_lines()[-1].get_ydata().tolist() == [2.0, 2.0]
 
 
 def test_profiles_and_heatmaps(ax: Any) -> None:
-    """A profile is drawn as it is; a heatmap has the mean of each pair, and nothing where there is none."""
+    """A profile is drawn unchanged; a heatmap has the mean of each pair, and gaps where there is none."""
     found = sj.stats.profile([0.0, 0.5, 1.0], [0.0, 0.25, 0.75])
     sj.plot.profiles({"smart": found}, ax)
     assert ax.get_lines()[-1].get_ydata().tolist() == found.share.tolist()
@@ -89,6 +89,6 @@ def test_profiles_and_heatmaps(ax: Any) -> None:
     ],
 )  # fmt: skip
 def test_wrong_tables_get_one_sentence(call: Any, message: str, ax: Any) -> None:
-    """What cannot be drawn is refused."""
+    """Tables that cannot be drawn are refused in one sentence."""
     with pytest.raises((TypeError, ValueError), match=message):
         call(ax)

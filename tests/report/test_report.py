@@ -29,7 +29,7 @@ from sojourn_paper.claims import Claim, claims_section, load_claims
 
 
 class Page(HTMLParser):
-    """The elements of a page: attributes, tables as texts, and the charts' data."""
+    """The elements of a page: attributes, tables as text, and the charts' data."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder of each kind, but the studies."""
+    """One output folder of each kind except the studies."""
     root = tmp_path_factory.mktemp("outputs")
     samples.solution(root / "solution")
     samples.audit(root / "audit")
@@ -83,13 +83,13 @@ def read(out: Path) -> Page:
 
 
 def xs(chart: Any, series: Any) -> list[float]:
-    """The places of a series; those that several share stand once in the chart."""
+    """The x values of a series; lists that several series share are stored once in the chart."""
     given = series["x"]
     return given if isinstance(given, list) else chart["xs"][given]
 
 
 def variant(chart: Any, chosen: str) -> list[Any]:
-    """The series that are shown for what is chosen."""
+    """The series shown for a choice."""
     return [chart["pool"][place] for place in chart["variants"][chosen]["use"]]
 
 
@@ -97,7 +97,7 @@ def variant(chart: Any, chosen: str) -> list[Any]:
 
 
 def test_text_cannot_become_markup() -> None:
-    """Whatever a text holds, its HTML has no tag and no open quote, and reads back as the text."""
+    """Whatever the text, its HTML has no tag and no unclosed quote, and parses back to the text."""
     wild = "<b>\"'&amp;</script>\u2028"
     assert not set('<>"') & set(text(wild))
     assert html.unescape(text(wild)) == wild
@@ -105,7 +105,7 @@ def test_text_cannot_become_markup() -> None:
 
 
 def test_data_cannot_end_its_script() -> None:
-    """JSON in a script element holds none of the characters that could end it, and reads back the same."""
+    """JSON in a script element contains no character that could end the element, and parses back unchanged."""
     wild: Json = {"</script><!--": ["\u2028\u2029&", 0.5, None, True, -3]}
     assert not set("<>&\u2028\u2029") & set(data(wild))
     assert json.loads(data(wild)) == wild
@@ -113,7 +113,7 @@ def test_data_cannot_end_its_script() -> None:
 
 
 def test_nasty_names_are_shown_as_text(tmp_path: Path) -> None:
-    """A label, a name and a title that look like markup make no element of the page."""
+    """Labels, names and titles that look like markup create no elements."""
     samples.sweep(tmp_path / "s", name=samples.NASTY, label=samples.NASTY)
     out = write_report([tmp_path / "s"], tmp_path / "r.html", title=samples.NASTY)
     page = read(out)
@@ -129,7 +129,7 @@ def test_nasty_names_are_shown_as_text(tmp_path: Path) -> None:
 
 
 def test_a_page_needs_nothing_else(folders: Path, tmp_path: Path) -> None:
-    """No element of the page points elsewhere, and its policy allows only the script and style it has."""
+    """No element references an external resource, and the security policy allows only the page's own script and style."""
     out = write_report([folders], tmp_path / "r.html")
     source = out.read_text(encoding="utf-8")
     for tag, given in read(out).tags:
@@ -150,7 +150,7 @@ def test_a_page_needs_nothing_else(folders: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_folders_make_the_same_page(folders: Path, tmp_path: Path) -> None:
-    """A page has no date and no order that changes."""
+    """A page is deterministic: it has no date and a fixed order."""
     one, two = (write_report([folders], tmp_path / name).read_bytes() for name in ("1.html", "2.html"))
     assert one == two
 
@@ -184,7 +184,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_large_sweep_stays_small(large: Path, tmp_path: Path) -> None:
-    """Of 20,000 cells the page keeps what fits, says what it left out, and stays under 8 MB."""
+    """Of 20,000 cells the page keeps what fits, says what it omitted, and stays under 8 MB."""
     out = write_report([large], tmp_path / "r.html")
     assert out.stat().st_size < 8_000_000
     page = read(out)
@@ -195,7 +195,7 @@ def test_a_large_sweep_stays_small(large: Path, tmp_path: Path) -> None:
 def test_what_cannot_fit_is_thinned_out_or_refused(
     monkeypatch: pytest.MonkeyPatch, large: Path, tmp_path: Path
 ) -> None:
-    """The detail shrinks until the page fits; if nothing helps, one sentence says so."""
+    """Detail is reduced until the page fits; if that fails, one sentence says so."""
     out = tmp_path / "r.html"
     whole = write_report([large], out).stat().st_size
     monkeypatch.setattr(page_module, "LARGEST", whole - 1)
@@ -235,7 +235,7 @@ def test_a_sweeps_numbers_are_those_of_its_table(folders: Path, tmp_path: Path) 
 
 
 def test_a_solutions_numbers_are_those_of_the_solver(folders: Path, tmp_path: Path) -> None:
-    """Gain, policy, names, bias and shares of time are those in solution.json, and so those of the solver."""
+    """Gain, policy, names, bias and shares of time are those in solution.json, and hence the solver's."""
     page = read(write_report([folders / "solution"], tmp_path / "r.html"))
     given = json.loads((folders / "solution" / "solution.json").read_text())
     assert given["gain"] == pytest.approx(sj.solve(sj.problems.admission_control(capacity=5)).gain)
@@ -251,7 +251,7 @@ def test_a_solutions_numbers_are_those_of_the_solver(folders: Path, tmp_path: Pa
 
 
 def test_an_audit_says_which_estimator_does_harm(folders: Path, tmp_path: Path) -> None:
-    """Each estimator's verdict, limit and line are those of the audit; equal limits stand together."""
+    """Each estimator's verdict, limit and line are those of the audit; equal limits are grouped."""
     out = write_report([folders / "audit"], tmp_path / "r.html")
     page = read(out)
     given = json.loads((folders / "audit" / "audit.json").read_text())
@@ -279,7 +279,7 @@ def test_an_audit_says_which_estimator_does_harm(folders: Path, tmp_path: Path) 
 
 
 def test_a_verdict_shows_what_was_earned_and_what_speaks_against_it(tmp_path: Path) -> None:
-    """What was followed, learned and is exactly known are rows of the picture; a warning is there as a sentence."""
+    """The measured, the learned and the exact rates are rows of the picture; warnings appear as sentences."""
     page = read(write_report([samples.verdict(tmp_path / "v")], tmp_path / "r.html"))
     rows = page.charts["What the policy earns: queue.sojourn"]["rows"]
     assert [one["value"] for one in rows] == [2.5, 2.625, 2.5625, 2.6875]
@@ -291,7 +291,7 @@ def test_a_verdict_shows_what_was_earned_and_what_speaks_against_it(tmp_path: Pa
 
 
 def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
-    """The agents' table, curves and final gains are those in comparison.json; the words stand with them."""
+    """The agents' table, curves and final gains are those in comparison.json, with the text about them."""
     folder = samples.comparison(tmp_path / "c")
     page = read(write_report([folder], tmp_path / "r.html"))
     given = json.loads((folder / "comparison.json").read_text())["problems"][0]
@@ -311,7 +311,7 @@ def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
 
 
 def test_the_simulation_study_is_the_summarys(small_studies: Path, tmp_path: Path) -> None:
-    """Medians, ranges, statements and findings are those in summary.json; maps are made of the runs."""
+    """Medians, ranges, statements and findings are those in summary.json; maps are computed from the runs."""
     page = read(write_report([small_studies / "robustness"], tmp_path / "r.html"))
     given = json.loads((small_studies / "robustness" / "summary.json").read_text())
     series = {one["name"]: one for one in page.charts["Runs that end with action B"]["series"]}
@@ -338,7 +338,7 @@ def test_the_simulation_study_is_the_summarys(small_studies: Path, tmp_path: Pat
 
 
 def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: Path, tmp_path: Path) -> None:
-    """The data's name and hash are shown; synthetic data is called so in the heading and every chart's title."""
+    """The data's name and hash are shown; synthetic data is labelled in the heading and in every chart's title."""
     page = read(write_report([small_studies / "bitcoin"], tmp_path / "r.html"))
     given = json.loads((small_studies / "bitcoin" / "summary.json").read_text())
     said = " ".join(page.words)
@@ -385,7 +385,7 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
 
 
 def test_claims_are_a_table_that_can_be_searched(folders: Path, tmp_path: Path) -> None:
-    """Every claim of the ledger has a row with its verdict, and what it says is escaped."""
+    """Every claim of the ledger has a row with its verdict, and its text is escaped."""
     page = read(write_report([folders / "audit"], tmp_path / "r.html", claims=True))
     rows = page.tables["The ledger of claims"][1:]
     assert [(row[0], row[1]) for row in rows] == [(one.id, one.verdict) for one in load_claims()]
@@ -398,7 +398,7 @@ def test_claims_are_a_table_that_can_be_searched(folders: Path, tmp_path: Path) 
 
 
 def test_empty_places_have_no_value() -> None:
-    """A number that is missing or not finite is a dash and sorts as nothing."""
+    """A missing or non-finite number is a dash and has no sort value."""
     shown = table(DataTable("t", [Column("x")], [(None,), (float("nan"),), (0.25,)]))
     assert shown.count("data-value") == 1
     assert 'data-value="0.25"' in shown
@@ -408,7 +408,7 @@ def test_empty_places_have_no_value() -> None:
 
 
 def test_a_folder_of_folders_stands_for_all_of_them(folders: Path, tmp_path: Path) -> None:
-    """Each kind is recognised by its files, and one that is given twice is shown once."""
+    """Each kind of folder is recognised by its files, and one given twice is shown once."""
     out = write_report([folders, folders / "audit"], tmp_path / "r.html")
     kinds = [given.get("id") for tag, given in read(out).tags if tag == "section"]
     assert kinds == ["part-1", "part-2", "part-3"]
@@ -416,7 +416,7 @@ def test_a_folder_of_folders_stands_for_all_of_them(folders: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("kind", ["solution", "audit", "sweep", "verdict"])
 def test_a_damaged_folder_gets_one_sentence(kind: str, folders: Path, tmp_path: Path) -> None:
-    """A file that was cut, that is of another shape, or is missing is named in one sentence, and nothing is written."""
+    """A truncated, malformed or missing file is named in one sentence, and nothing is written."""
     folder, out = tmp_path / kind, tmp_path / "r.html"
     if kind == "verdict":
         samples.verdict(folder)
@@ -430,7 +430,7 @@ def test_a_damaged_folder_gets_one_sentence(kind: str, folders: Path, tmp_path: 
             write_report([folder], out)
         assert "\n" not in str(caught.value)
     assert not out.exists()
-    # Met inside another folder it is left out, and the page says why.
+    # As a subfolder it is skipped, and the page says why.
     shutil.copytree(folders / "solution", tmp_path / "whole")
     page = read(write_report([tmp_path], out))
     assert any("could not be read" in words for words in page.words)
@@ -440,7 +440,7 @@ def test_a_damaged_folder_gets_one_sentence(kind: str, folders: Path, tmp_path: 
 def test_wrong_entries_get_one_sentence(
     kind: str, folders: Path, small_studies: Path, tmp_path: Path
 ) -> None:
-    """Whatever stands in the place of an entry, the page is made or one sentence names the folder."""
+    """Whatever replaces an entry, the page is made or one sentence names the folder."""
     folder = tmp_path / kind
     if kind == "comparison":
         samples.comparison(folder)
@@ -465,7 +465,7 @@ def test_wrong_entries_get_one_sentence(
 def test_a_folder_with_a_short_name_gets_a_sentence_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A missing entry is told in a sentence, also where the folder's name is a letter of the entry's."""
+    """A missing entry is reported in one sentence, even if the folder's name is a letter of the entry's name."""
     monkeypatch.chdir(tmp_path)
     Path("e").mkdir()
     Path("e", "comparison.json").write_text('{"problems": 3}')
@@ -478,7 +478,7 @@ def test_a_folder_with_a_short_name_gets_a_sentence_too(
 
 
 def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
-    """A sweep, a study and a comparison that stopped half-way are told apart from folders of other things."""
+    """An unfinished sweep, study or comparison is reported as such, unlike a folder of other files."""
     for name, file in (("sweep", "sweep.json"), ("compare", "settings.json")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("{}")
@@ -511,7 +511,7 @@ def test_the_command_prints_where_the_page_is(folders: Path, tmp_path: Path) -> 
 
 
 def test_the_assets_are_in_the_wheel() -> None:
-    """What the page is made of lies beside the code, in files that the package ships."""
+    """The page's assets are files that the package ships."""
     assets = Path(sj.__file__).with_name("report") / "assets"
     names = {path.name for path in assets.iterdir()}
     assert {"page.css", "charts.js", "tables.js", "start.js"} <= names
@@ -519,7 +519,7 @@ def test_the_assets_are_in_the_wheel() -> None:
 
 
 def test_two_reports_to_one_place_at_once(tmp_path: Path) -> None:
-    """Four that write the same page at the same time all succeed, and the page is whole."""
+    """Four concurrent writers of the same page all succeed, and the page is complete."""
     solve_named("gosavi", {}).write(tmp_path / "solved")
     alone = write_report([tmp_path / "solved"], tmp_path / "alone.html").read_bytes()
     (tmp_path / "out").mkdir()

@@ -1,4 +1,4 @@
-"""The report in a real browser, as its reader has it."""
+"""The report in a real browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, small_studies: Path) -> 
 
 @pytest.fixture
 def opened(browser: Any, page_file: Path) -> Iterator[Any]:
-    """The page at desktop width; whatever goes wrong in it fails the test."""
+    """The page at desktop width; any error in it fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page, wrong = watched(context, page_file)
     yield page
@@ -40,13 +40,13 @@ def opened(browser: Any, page_file: Path) -> Iterator[Any]:
 
 
 def watched(context: Any, file: Path) -> tuple[Any, list[str]]:
-    """Open the page, and collect what it should not do: errors, warnings, dialogs, requests."""
+    """Open the page, and collect everything it should not do: errors, warnings, dialogs, requests."""
     page, wrong = context.new_page(), []
     page.on("console", lambda message: wrong.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
     page.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
-    # The empty icon is part of the page.
+    # The empty icon is inline.
     page.goto(file.as_uri())
     wrong[:] = [one for one in wrong if one != "data:,"]
     return page, wrong
@@ -58,7 +58,7 @@ def ticks(figure: Any) -> list[str]:
 
 
 def drag(page: Any, figure: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Drag over a part of a chart, given in shares of its width and height."""
+    """Drag over a part of a chart, given as fractions of its width and height."""
     plot = figure.locator("svg.plot")
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -70,7 +70,7 @@ def drag(page: Any, figure: Any, start: tuple[float, float], end: tuple[float, f
 
 
 def test_every_chart_is_drawn(opened: Any) -> None:
-    """Each figure has marks of its data, and its words lie within the drawing."""
+    """Each figure has marks for its data, and its text lies within the drawing."""
     figures = opened.locator("figure.chart")
     assert figures.count() > 25
     for figure in figures.all():
@@ -89,7 +89,7 @@ def test_every_chart_is_drawn(opened: Any) -> None:
 
 
 def test_every_part_opens_with_a_sentence_and_its_picture(opened: Any) -> None:
-    """Under its title a part has one sentence, then a chart; headings, tables and details come after it."""
+    """Below its title each part has one sentence, then a chart; headings, tables and details follow."""
     script = """parts => parts.map(part => [
         part.querySelector('.lead').textContent.split('. ').length,
         part.querySelector('h2').nextElementSibling.className,
@@ -103,7 +103,7 @@ def test_every_part_opens_with_a_sentence_and_its_picture(opened: Any) -> None:
 
 
 def test_labels_of_an_axis_do_not_overlap(opened: Any) -> None:
-    """No two labels of a horizontal axis touch, at desktop and at phone width."""
+    """No two labels of a horizontal axis touch, at desktop or phone width."""
     count = """() => [...document.querySelectorAll("svg.plot")].map((plot) => {
         const boxes = [...plot.querySelectorAll(".xtick")].map((text) => text.getBoundingClientRect());
         boxes.sort((a, b) => a.left - b.left);
@@ -116,7 +116,7 @@ def test_labels_of_an_axis_do_not_overlap(opened: Any) -> None:
 
 
 def test_pointing_at_a_chart_tells_its_numbers(opened: Any) -> None:
-    """The tooltip has a row for each series, with the value of the nearest point; it goes with the pointer."""
+    """The tooltip has a row for each series, with the value of the nearest point, and disappears with the pointer."""
     figure = opened.locator(SUCCESS)
     plot, tip = figure.locator("svg.plot"), figure.locator(".tip")
     assert not tip.is_visible()
@@ -142,7 +142,7 @@ def test_pointing_at_a_chart_tells_its_numbers(opened: Any) -> None:
 
 
 def test_a_drag_zooms_and_reset_shows_all(opened: Any) -> None:
-    """A drag narrows the axis; the button, and a double click, restore it; keys can zoom too."""
+    """A drag zooms in; the button or a double click resets; keys can zoom too."""
     figure = opened.locator(SUCCESS)
     reset = figure.get_by_role("button", name="Show all")
     whole = ticks(figure)
@@ -164,7 +164,7 @@ def test_a_drag_zooms_and_reset_shows_all(opened: Any) -> None:
 
 
 def test_a_name_in_the_legend_hides_its_series(opened: Any) -> None:
-    """A legend entry is a pressed button; once pressed again the series is gone, and then back."""
+    """A legend entry is a toggle button that hides and shows its series."""
     figure = opened.locator(SUCCESS)
     series = figure.locator("svg.plot .series[data-name='SMART']")
     button = figure.locator(".legend").get_by_role("button", name="SMART", exact=True)
@@ -176,7 +176,7 @@ def test_a_name_in_the_legend_hides_its_series(opened: Any) -> None:
 
 
 def test_a_choice_redraws_all_that_are_linked(opened: Any) -> None:
-    """Choosing another log-scale in one map changes all of them, and their cells."""
+    """Choosing another log-scale in one map updates all of them."""
     maps = opened.locator("figure:has(svg.plot .cell.fine)")
     assert maps.count() == 5
     colours = "(figure) => [...figure.querySelectorAll('.cell')].map((cell) => cell.getAttribute('fill'))"
@@ -189,7 +189,7 @@ def test_a_choice_redraws_all_that_are_linked(opened: Any) -> None:
 
 
 def test_a_click_sorts_a_table(opened: Any) -> None:
-    """Numbers are sorted as numbers, texts as texts, up and then down; empty places stay last."""
+    """Numbers are sorted numerically, text alphabetically, ascending and then descending; empty cells stay last."""
     holder = opened.locator(".table:has(.caption:text('The agents on long-shot'))").first
     column = holder.locator("tbody td:nth-child(21)")
     header = holder.get_by_role("button", name="regret")
@@ -208,7 +208,7 @@ def test_a_click_sorts_a_table(opened: Any) -> None:
 
 
 def test_a_long_table_can_be_searched(opened: Any) -> None:
-    """Only rows with all the words stay, and their number is told."""
+    """Only rows with all the words remain, and their number is shown."""
     holder = opened.locator(".table:has(.caption:text('Means over the seeds of each cell'))")
     rows = holder.locator("tbody tr:visible")
     count = rows.count()
@@ -219,7 +219,7 @@ def test_a_long_table_can_be_searched(opened: Any) -> None:
 
 
 def test_dark_and_light(browser: Any, page_file: Path) -> None:
-    """The page follows the system, and its button turns it around; words stay readable on both grounds."""
+    """The page follows the system's colour scheme, its button toggles it, and text is readable in both."""
     ground = "getComputedStyle(document.body).backgroundColor"
     ink = "getComputedStyle(document.body).color"
 
@@ -240,7 +240,7 @@ def test_dark_and_light(browser: Any, page_file: Path) -> None:
 
 
 def test_nothing_overflows_on_a_phone(browser: Any, page_file: Path) -> None:
-    """At 390 points the page is no wider than the screen, and a tap tells a chart's numbers."""
+    """At 390 points the page is no wider than the screen, and a tap shows a chart's numbers."""
     context = browser.new_context(viewport=browsing.PHONE, has_touch=True, is_mobile=True)
     page, wrong = watched(context, page_file)
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
@@ -257,7 +257,7 @@ def test_nothing_overflows_on_a_phone(browser: Any, page_file: Path) -> None:
 
 
 def test_on_paper_there_are_no_buttons(opened: Any) -> None:
-    """In print the page is light, long tables are whole, and what can only be clicked is gone."""
+    """In print the page is light, long tables are complete, and interactive controls are gone."""
     opened.locator("#theme").click()  # dark on the screen
     opened.emulate_media(media="print")
     for gone in ("#theme", ".zoom button", ".search input", "nav"):
@@ -272,12 +272,12 @@ def test_on_paper_there_are_no_buttons(opened: Any) -> None:
     assert max(map(int, ink[4:-1].split(", "))) < 100
     opened.set_viewport_size(
         {"width": 718, "height": 1000}
-    )  # A4; what is wider makes the browser shrink all of it
+    )  # A4; anything wider would make the browser shrink the page
     assert opened.evaluate("document.scrollingElement.scrollWidth") <= 718
 
 
 def test_names_that_look_like_markup_do_nothing(opened: Any) -> None:
-    """A title, a sweep's name and an agent's label are shown as they were written."""
+    """A title, a sweep's name and an agent's label are shown literally."""
     assert opened.title() == samples.NASTY
     assert opened.locator("h1").text_content() == samples.NASTY
     assert opened.locator("img").count() == 0
@@ -290,7 +290,7 @@ def test_names_that_look_like_markup_do_nothing(opened: Any) -> None:
 
 
 def test_without_javascript_words_and_tables_are_there(browser: Any, page_file: Path) -> None:
-    """With scripts switched off the page still says what was found, and why there are no charts."""
+    """With scripts disabled the page still has its text and tables, and says why there are no charts."""
     context = browser.new_context(java_script_enabled=False)
     page, wrong = watched(context, page_file)
     assert page.locator("tbody tr").count() > 50

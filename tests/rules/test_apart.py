@@ -1,4 +1,4 @@
-"""Foreign tables are read in a process of their own, and whatever becomes of it, the caller gets a table or a sentence."""
+"""Foreign tables are read in a child process; whatever happens to it, the caller gets a table or a one-sentence error."""
 
 from __future__ import annotations
 
@@ -72,38 +72,38 @@ def file(tmp_path: Path) -> Path:
         (refuses, TypeError, "it is of the wrong kind"),
     ],
 )
-def test_whatever_happens_to_the_reader_is_a_sentence(
+def test_every_failure_of_the_reader_is_one_sentence(
     reading: Any, kind: type[Exception], sentence: str, file: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Panics, deaths and too much memory end no other process and print nothing; the next table is read as ever."""
+    """Panics, crashes and excessive memory end no other process and print nothing; the next table is read as usual."""
     with pytest.raises(kind, match=sentence):
         read_apart(reading, file)
     assert read_table(file)["seed"].to_list() == [0, 1]
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_reader_that_hangs_is_ended(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its time a reader is ended, and the sentence says so."""
+def test_a_hanging_reader_is_killed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that exceeds its time limit is killed, and the error says so."""
     monkeypatch.setattr(apart, "_LEAST_SECONDS", 0.5)
     with pytest.raises(ValueError, match="the process that read it took too long"):
         read_apart(sleeps, file)
 
 
 def test_more_memory_can_be_allowed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the sentence says of SOJOURN_READ_MB is so."""
+    """Setting SOJOURN_READ_MB, as the error suggests, allows more memory."""
     monkeypatch.setenv("SOJOURN_READ_MB", "1500")
     assert read_apart(swells, file)[0]["size"].item() == 700_000_000
 
 
-def test_what_a_reading_prints_is_no_answer(file: Path) -> None:
-    """The table and the facts come back as they were, whatever else is printed there."""
+def test_printed_output_does_not_corrupt_the_result(file: Path) -> None:
+    """Output printed by a reading does not corrupt the table and the facts that it returns."""
     table, facts = read_apart(talks, file)
     assert table["x"].to_list() == [1.5, None]
     assert facts == {"name": "table.parquet"}
 
 
-def test_threads_take_turns_at_one_reader(file: Path) -> None:
-    """Each of several threads gets its own answer."""
+def test_threads_share_one_reader(file: Path) -> None:
+    """Each of several concurrent threads gets its own answer."""
     found: list[list[int]] = []
     threads = [
         threading.Thread(target=lambda: found.append(read_table(file)["seed"].to_list())) for _ in range(8)
@@ -116,7 +116,7 @@ def test_threads_take_turns_at_one_reader(file: Path) -> None:
 
 
 def test_a_reader_ends_with_its_caller(file: Path) -> None:
-    """A caller that is killed leaves no reader behind."""
+    """A killed caller leaves no reader behind."""
     program = (
         "import os, time; from pathlib import Path; from sojourn.rules import apart\n"
         f"apart.read_table(Path({str(file)!r})); print(apart._reader.process.pid, flush=True); time.sleep(60)"

@@ -1,4 +1,4 @@
-"""BLAS computes in one thread where systems are small."""
+"""BLAS is limited to one thread for small systems."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print(large, busy() - before)
 
 @pytest.fixture
 def two_threads() -> Iterator[None]:
-    """Let BLAS use two threads, however many the tests were started with."""
+    """Let BLAS use two threads, whatever the environment of the tests."""
     if not controls():
         pytest.skip("this NumPy does not use OpenBLAS")
     before = [count() for count, _ in controls()]
@@ -68,8 +68,8 @@ def numbers() -> set[int]:
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_one_thread_and_as_before() -> None:
-    """Inside there is one thread, also if two callers overlap; the last to leave restores what was before."""
+def test_one_thread_inside_and_the_old_number_afterwards() -> None:
+    """Inside the context there is one thread, even if two callers overlap; the last to leave restores the setting."""
     assert numbers() == {2}
     inside, leave = threading.Event(), threading.Event()
 
@@ -93,7 +93,7 @@ def test_one_thread_and_as_before() -> None:
 
 @pytest.mark.usefixtures("two_threads")
 def test_systems_are_solved_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solvers, evaluations and logs call dense and sparse factorisations with one thread."""
+    """Solvers, evaluations and logs run dense and sparse factorisations with one thread."""
     seen: list[str] = []
 
     def watched(name: str, function: Any) -> Any:
@@ -126,8 +126,8 @@ def test_systems_are_solved_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's list of threads")
-def test_no_thread_of_blas_works_for_an_evaluation() -> None:
-    """An evaluation of 10,201 states, and of 400, leaves all threads idle but the one that asked."""
+def test_evaluations_use_a_single_thread() -> None:
+    """An evaluation of 10,201 states, and of 400, uses no thread but the calling one."""
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", WALK], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0"]

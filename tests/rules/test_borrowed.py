@@ -1,4 +1,4 @@
-"""Loops that count no references: whatever rules do with their arrays, compiled code does what Python does."""
+"""Loops without reference counting: whatever rules do with their arrays, compiled code does what Python does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.rules.values import same
 
 
 class Juggler(NamedTuple):
-    """An agent that does with its arrays all that it should not need to: swaps them, makes new ones, shows parts."""
+    """An agent that does everything unusual with its arrays: it swaps them, allocates new ones, returns views."""
 
     values: Table
     rate: Cumulative
@@ -43,7 +43,7 @@ def juggle(
     next_state: int,
     explored: bool,
 ) -> Juggler:
-    """Swap two arrays in every step; every seventh makes a new one, and shows a part of another."""
+    """Swap two arrays in every step; every seventh step allocates a new one, and returns a view of another."""
     left, right, part = agent.right, agent.left, agent.part
     if agent.steps % 7 == 3:
         left = left + reward
@@ -81,15 +81,15 @@ def grow(agent: Juggler, state: int) -> Juggler:
 
 
 @pytest.mark.parametrize("record", [0, 30])
-def test_arrays_may_be_swapped_made_and_cut(record: int) -> None:
-    """An agent whose rules exchange arrays, make new ones and keep parts of others is the same compiled and in Python."""
+def test_arrays_may_be_swapped_allocated_and_sliced(record: int) -> None:
+    """An agent whose rules swap arrays, allocate new ones and keep views of others is the same compiled and in Python."""
     agent = Juggler(Table(np.zeros((2, 2))), Cumulative(), np.arange(4.0), np.ones(4), np.zeros(2), 1, False)
     world = sj.worlds.TwoState(log_scale=1e-3)
     runs = [
         sj.run(world, agent, steps=200, record=record, seed=2, compiled=compiled)
         for compiled in (True, False)
     ]
-    litter = [np.full(4, np.nan) for _ in range(1000)]  # where memory that nobody holds would be given away
+    litter = [np.full(4, np.nan) for _ in range(1000)]  # where freed memory would be reused
     assert same(*(run.agent for run in runs))
     assert np.isfinite(runs[0].agent.left).all()
     assert len(litter) == 1000

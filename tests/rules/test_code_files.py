@@ -1,4 +1,4 @@
-"""Machine code on disk: whatever happens to it, a program compiles and gives its numbers."""
+"""Machine code on disk: whatever happens to it, a program still gives its numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN = "import sojourn as sj; print(sj.agents.policy(sj.smart(3, 4, initial=[[0, 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A new folder of machine code, in a process that has not warned yet."""
+    """An empty cache folder, in a process that has not warned yet."""
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "cache_folder", functools.cache(cache.cache_folder.__wrapped__))
     monkeypatch.setattr(cache, "_warned", threading.Event())
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(number: int = 5) -> tuple[float, int]:
-    """Return what a kernel says that this process has not compiled, and whether its code was found on disk."""
+    """Return the result of a kernel that this process has not compiled, and whether its code was found on disk."""
     fresh: Any = kernel(inspect.unwrap(unit))  # without the door that explains wrong arguments
     said = fresh(np.uint64(number))
     (jit,) = fresh._dispatchers.values()
@@ -96,7 +96,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_of_machine_code_costs_a_compilation(damage: str, folder: Path) -> None:
-    """One warning names the file, the number is right, and from then on the code is found again."""
+    """One warning names the file, the number is right, and the repaired file is found from then on."""
     right = found()
     assert (right[1], found()) == (0, (right[0], 1))
     path = the_file(folder)
@@ -109,8 +109,8 @@ def test_a_damaged_file_of_machine_code_costs_a_compilation(damage: str, folder:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_somebody_else_put_there_is_not_read(folder: Path) -> None:
-    """What was planted while a folder was open to others is not run after it has been closed."""
+def test_a_planted_file_is_not_read(folder: Path) -> None:
+    """A file planted while a folder was writable by others is not run after the permissions are fixed."""
     right = found()
     os.chown(the_file(folder), 12345, -1)
     with pytest.warns(RuntimeWarning, match="another user may have written it"):
@@ -118,7 +118,7 @@ def test_a_file_that_somebody_else_put_there_is_not_read(folder: Path) -> None:
 
 
 def test_a_damaged_kernel_does_not_end_a_program(tmp_path: Path) -> None:
-    """A program whose files are all damaged says the same as before, after one warning, and repairs them."""
+    """A program whose cached files are all damaged gives the same output after one warning, and repairs them."""
     first = child(tmp_path)
     for path in tmp_path.rglob("*.code"):
         path.write_bytes(flipped(path.read_bytes(), 8 * 1000))
@@ -128,7 +128,7 @@ def test_a_damaged_kernel_does_not_end_a_program(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_costs_only_time(tmp_path: Path) -> None:
-    """If files cannot be written, a program runs after one warning, and leaves no pieces behind."""
+    """If files cannot be written, a program runs after one warning, and leaves no partial files behind."""
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
     done = child(tmp_path, full + RUN)
     assert (done.stdout, done.stderr.count("Warning")) == (child(tmp_path).stdout, 1)
@@ -141,7 +141,7 @@ def test_a_full_disk_costs_only_time(tmp_path: Path) -> None:
 def test_machine_code_is_read_from_a_folder_that_cannot_be_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a read-only disk, what is there is used without a word; what is not there is compiled, with one warning."""
+    """On a read-only disk, cached code is used silently; anything else is compiled, with one warning."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -159,7 +159,7 @@ def test_machine_code_is_read_from_a_folder_that_cannot_be_written(
 
 
 def test_a_program_that_is_killed_while_it_writes_leaves_nothing_half_written(tmp_path: Path) -> None:
-    """Under the name of machine code there is all of it or nothing, and a day later the rest is swept up."""
+    """A cached file is complete or absent, and temporary files are removed a day later."""
     killed = child(
         tmp_path,
         "import os, pathlib, signal\n"
@@ -176,8 +176,8 @@ def test_a_program_that_is_killed_while_it_writes_leaves_nothing_half_written(tm
     assert not left.exists()
 
 
-def test_two_programs_can_begin_at_once(tmp_path: Path) -> None:
-    """Two processes that compile the same at the same time both give its numbers, and leave what a third can use."""
+def test_two_programs_can_compile_at_once(tmp_path: Path) -> None:
+    """Two processes that compile the same function at once both give the right numbers, and a third can use the result."""
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path)}
     both = [
         subprocess.Popen(
@@ -197,10 +197,10 @@ def test_two_programs_can_begin_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["none", "a file"])
-def test_without_a_home_machine_code_is_not_kept(
+def test_without_a_home_folder_nothing_is_cached(
     home: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user without a home folder, as in a container, gets one warning and the numbers."""
+    """A user without a home folder, as in a container, gets one warning and the right numbers."""
     cache.cache_folder.cache_clear()
     monkeypatch.delenv("SOJOURN_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -218,7 +218,7 @@ def test_without_a_home_machine_code_is_not_kept(
 
 
 def test_a_relative_folder_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that changes its folder keeps finding its machine code."""
+    """A program that changes its working directory keeps finding its machine code."""
     monkeypatch.setenv("SOJOURN_CACHE_DIR", "cache")
     monkeypatch.chdir(tmp_path)
     assert tmp_path in cache.cache_folder.__wrapped__().parents
@@ -226,7 +226,7 @@ def test_a_relative_folder_stays_where_it_is(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.evidence
 def test_no_damage_to_machine_code_goes_unnoticed(folder: Path, counted: Counted) -> None:
-    """Of thousands of flipped bits, cuts and exchanged bytes, none is read as machine code."""
+    """None of thousands of files with flipped bits, truncations or swapped bytes is accepted as machine code."""
     found()
     path, chance = the_file(folder), random.Random(28)
     right = path.read_bytes()
@@ -251,7 +251,7 @@ def test_no_damage_to_machine_code_goes_unnoticed(folder: Path, counted: Counted
 
 @pytest.mark.evidence
 def test_no_damage_to_machine_code_ends_a_program(tmp_path: Path, counted: Counted) -> None:
-    """Whatever is damaged on disk, and whenever a program is killed, the next one says the same as the first."""
+    """Whatever is damaged on disk, and whenever a program is killed, the next one gives the same output as the first."""
     right, chance, failed = child(tmp_path).stdout, random.Random(28), 0
     for _ in range(60):
         files = sorted(path for path in tmp_path.rglob("*.code"))

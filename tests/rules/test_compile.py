@@ -24,7 +24,7 @@ class Unwritten(NamedTuple):
 
 
 def test_one_function_is_registered_for_several_types() -> None:
-    """`register(A, B)` registers the function for both, and each of them must be a NamedTuple."""
+    """`register(A, B)` registers the function for both types; each must be a NamedTuple."""
 
     class One(NamedTuple):
         x: float
@@ -42,7 +42,7 @@ def test_one_function_is_registered_for_several_types() -> None:
 
 
 def test_registering_asks_for_a_type() -> None:
-    """A rule without an annotation, for no NamedTuple, or with other arguments is refused at once."""
+    """A rule without an annotation, for something other than a NamedTuple, or with the wrong arguments is refused at once."""
     with pytest.raises(TypeError, match="annotate its first argument"):
 
         @sj.update.register
@@ -63,7 +63,7 @@ def test_registering_asks_for_a_type() -> None:
 
 
 def test_a_compiled_type_cannot_change_its_rule() -> None:
-    """Registering anew after compilation would leave old machine code in use, so it is refused."""
+    """Registering a rule again after compilation would leave the old machine code in use, so it is refused."""
     sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
     with pytest.raises(TypeError, match="Cumulative has been compiled already"):
 
@@ -108,7 +108,7 @@ def step_text(world: Text, state: int, action: int, rng: Any) -> tuple[Text, int
 
 
 def test_what_cannot_be_compiled_gets_one_sentence() -> None:
-    """No user meets a Numba traceback: one sentence says what, and that Python still runs it."""
+    """Instead of a Numba traceback, one sentence says what cannot be compiled, and that Python can still run it."""
     agent = sj.smart(1, 1)
     with pytest.raises(TypeError, match="the rules for Introspective cannot be compiled") as caught:
         sj.run(Introspective(), agent, steps=10)
@@ -121,7 +121,7 @@ def test_what_cannot_be_compiled_gets_one_sentence() -> None:
 
 
 class Slip(NamedTuple):
-    """A world whose rules make one slip, chosen by `kind`."""
+    """A world whose rules make one mistake, chosen by `kind`."""
 
     kind: int
     level: float = 0.0
@@ -158,14 +158,14 @@ def step_slip(world: Slip, state: int, action: int, rng: Any) -> Any:
         (5, "step of Slip returned 0.0; it must return a new Slip"),
     ],
 )
-def test_slips_in_a_users_rules_are_named(kind: int, message: str) -> None:
-    """Slips are found by a rehearsal in Python, with the rule and the field, before compilation."""
+def test_mistakes_in_a_users_rules_are_named(kind: int, message: str) -> None:
+    """Mistakes are found by interpreted steps before compilation, and the error names the rule and the field."""
     with pytest.raises(TypeError, match=message):
         sj.run(Slip(kind), sj.smart(1, 1), steps=10)
 
 
 def test_importing_needs_no_numba() -> None:
-    """Numba is imported when a kernel is called, not with the package."""
+    """Importing the package does not import Numba; calling a kernel does."""
     code = "import sys, sojourn; assert 'numba' not in sys.modules; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -193,8 +193,8 @@ def child(cache: Path, package: Path | None = None) -> list[str]:
     return out.stdout.split()
 
 
-def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
-    """A second process compiles nothing; an edited rule, in any file, compiles anew."""
+def test_machine_code_is_cached_for_exactly_this_source(tmp_path: Path) -> None:
+    """A second process compiles nothing; editing a rule, in any file, causes a new compilation."""
     import shutil
 
     package = tmp_path / "copy"
@@ -212,7 +212,7 @@ def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
-    """Without a cache the same command compiles and runs, and one warning says what to do."""
+    """Without a writable cache the command compiles and runs, and one warning says what to do."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     code = "import sojourn as sj; print(sj.agents.policy(sj.smart(10, 2)).size)"
@@ -227,10 +227,8 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
     assert out.stderr.count("Warning: machine code cannot be kept") == out.stderr.count("Warning") == 1
 
 
-def test_machine_code_is_kept_where_nobody_else_can_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new folder is its owner's alone; one that others can write to, or own, is refused with what to do."""
+def test_the_cache_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new cache folder is private; one that other users own or can write to is refused, with advice."""
     root = tmp_path / "cache"
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(root))
     folder = cache.cache_folder.__wrapped__()
@@ -263,8 +261,8 @@ def test_machine_code_is_kept_where_nobody_else_can_write(
         cache.cache_folder.__wrapped__()
 
 
-def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others may have put there is not unpickled: the kernel is compiled without a cache, and a warning says so."""
+def test_a_shared_cache_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that others may have planted are not unpickled: the kernel is compiled without a cache, and a warning says so."""
     place = tmp_path / "cache"
     place.mkdir()
     place.chmod(0o777)
@@ -295,8 +293,8 @@ def numba_typeof() -> Any:
     return typeof
 
 
-def test_only_our_own_parts_are_kept() -> None:
-    """Machine code that holds a user's rule or type, however deep inside, is compiled anew in every process."""
+def test_only_our_own_parts_are_cached() -> None:
+    """Parts that contain a user's rule or type, however deep, are never cached."""
     from rates.test_rates import Last
 
     typeof = numba_typeof()
@@ -308,11 +306,11 @@ def test_only_our_own_parts_are_kept() -> None:
         assert not cache.can_be_kept(part, (typeof(theirs), typeof(0)))
         assert not cache.can_be_kept(part, (typeof(ours), typeof(Introspective())))
         assert not cache.can_be_kept(step_introspective, (typeof(0),))
-    assert not cache.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing is being compiled
+    assert not cache.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing needs compiling
 
 
-def test_each_types_machine_code_has_a_file_of_its_own() -> None:
-    """Two processes that compile one function for different types at once never write to one file."""
+def test_each_signature_has_its_own_file() -> None:
+    """Two processes that compile one function for different types concurrently write to different files."""
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
     agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.rates.Visits(1.0, 0.7)))
@@ -323,7 +321,7 @@ def test_each_types_machine_code_has_a_file_of_its_own() -> None:
 
 
 def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
-    """A run after a batch, and a batch after a run, with the machine code of both on disk."""
+    """The same loop works as a kernel and as a part: a run after a batch, and a batch after a run, both cached."""
     code = "import sojourn as sj; w = sj.worlds.TwoState(log_scale=1e-3)\n"
     one, many = (
         "sj.run(w, sj.agents.random_agent(2, 2), steps=10)\n",
@@ -335,7 +333,7 @@ def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
 
 
 def test_other_rules_have_another_hash(tmp_path: Path) -> None:
-    """A user's rule is known by the file it is from: another file, or another text, is another rule."""
+    """A user's rule is identified by its file's name and content."""
     from rates.test_rates import Last
 
     ours = identity.rules_digest((sj.Harmonic(0.1),), ())
@@ -353,16 +351,16 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
     assert made[0] == made[2] != made[1]
 
 
-def test_users_types_are_known_as_such() -> None:
-    """A type with rules outside the package counts as a user's: its machine code is kept under a hash of all that it reaches."""
+def test_users_types_are_recognised() -> None:
+    """A type with rules outside the package counts as a user's, whose machine code is cached under its fingerprint."""
     from rates.test_rates import Last
 
     assert Last in _rule._users
     assert sj.Harmonic not in _rule._users
 
 
-def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
-    """Each function that kernels can call is in a file that the folder's name is made from; commands are not."""
+def test_the_cache_folder_depends_on_all_compiled_source() -> None:
+    """The cache folder's name is a hash of every file with a function that kernels can call, and not of the commands."""
     import pkgutil
     from importlib import import_module
 
@@ -382,17 +380,17 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     assert not any(path.parent.name == "cli" for path in known)
 
 
-def test_a_long_compilation_is_announced_once(
+def test_a_slow_compile_prints_one_notice(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits at a prompt for more than a moment is told why, once; who does not wait, or reads a log, is not."""
+    """At a prompt, a slow compile prints one notice; a quick one, or one whose output goes to a log, prints none."""
     import time
 
     told = threading.Event()
     monkeypatch.setattr(compiler, "_noticed", told)
     with compiler.notice_if_slow(0.01):
         time.sleep(0.05)
-    assert capsys.readouterr().err == ""  # nobody sits there
+    assert capsys.readouterr().err == ""  # not a terminal
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     with compiler.notice_if_slow(30.0):
         pass
@@ -428,10 +426,10 @@ def _sixfold(value: Any) -> float:
 
 
 def test_a_part_is_compiled_once_whoever_calls_it() -> None:
-    """Called by a kernel, by what is inlined and by what is not, a rule is compiled once, with no machine code of its own."""
+    """A rule called by kernels, inlined functions and others is compiled once, without machine code of its own."""
     from numba.core import event
 
-    class Local(NamedTuple):  # in a function, so that nothing is found on disk
+    class Local(NamedTuple):  # local, so that nothing is found on disk
         x: float
 
     def doubled(value: Local) -> float:
@@ -459,7 +457,7 @@ def _moved(stack: Any, value: Any) -> None:
 
 
 class Pair(NamedTuple):
-    """A value with all kinds of fields: an array, a whole number, a bool, and a value inside."""
+    """A value with all kinds of fields: an array, an int, a bool, and a nested value."""
 
     table: Any
     number: int
@@ -468,7 +466,7 @@ class Pair(NamedTuple):
 
 
 def test_stacks_are_read_and_written_alike_interpreted_and_compiled() -> None:
-    """`take` and `put` copy arrays, numbers and values inside, in Python and in compiled code."""
+    """`take` and `put` copy arrays, numbers and nested values, in Python and in compiled code."""
     values = [Pair(np.arange(6.0).reshape(2, 3) + i, i, i == 0, Unwritten(0.5 * i)) for i in range(3)]
     stacks = []
     for move in (_moved, _moved.python):
@@ -481,7 +479,7 @@ def test_stacks_are_read_and_written_alike_interpreted_and_compiled() -> None:
 
 
 def test_an_array_of_another_shape_is_not_written_into_a_stack() -> None:
-    """Compiled code says so instead of writing past the end."""
+    """Compiled code raises an error instead of writing out of bounds."""
     values = [Pair(np.zeros((2, 3)), 0, False, Unwritten()) for _ in range(2)]
     with pytest.raises(ValueError, match="an array of another shape"):
         _moved(stacked(values), Pair(np.zeros((3, 2)), 0, False, Unwritten()))

@@ -1,4 +1,4 @@
-"""Doors: which argument is of the wrong kind, said in one sentence."""
+"""Doors: one sentence names the argument of the wrong type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Place(TypedDict):
     ],
 )  # fmt: skip
 def test_what_fits_a_hint(hint: Any, good: list[Any], bad: list[Any]) -> None:
-    """NumPy's numbers, arrays and ranges can stand for numbers and lists; what cannot is told apart."""
+    """NumPy's numbers, arrays and ranges are accepted as numbers and lists; anything unsuitable is rejected."""
     assert [thing for thing in good if not fits(hint, thing)] == []
     assert [thing for thing in bad if fits(hint, thing)] == []
 
@@ -77,13 +77,13 @@ GAINS = np.ones(2)
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(call: Callable[[], object], sentence: str) -> None:
-    """Whatever is wrong with an argument, one sentence says which it is; nothing from inside comes out, and nothing hangs."""
+    """Whatever is wrong with an argument, one sentence names it; no internal error surfaces, and nothing hangs."""
     with pytest.raises((TypeError, ValueError), match=sentence):
         call()
 
 
-def test_a_door_changes_nothing_else() -> None:
-    """A public function with a door can be pickled and looked at, and its own errors and those of callbacks pass."""
+def test_a_door_is_otherwise_transparent() -> None:
+    """A public function with a door can be pickled and inspected; its own errors and those of callbacks pass through."""
     assert pickle.loads(pickle.dumps(sj.solve)) is sj.solve
     assert list(inspect.signature(sj.solve).parameters)[:2] == ["model", "tolerance"]
 
@@ -98,7 +98,7 @@ def test_a_door_changes_nothing_else() -> None:
 
 
 def test_a_warning_names_the_users_line() -> None:
-    """The place of a warning is where the user called us, whatever doors and functions are between."""
+    """A warning points to the user's line, however many doors and functions lie in between."""
     models = [sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)])] * 2
     with pytest.warns(RuntimeWarning, match="less than three times") as found:
         sj.worlds.Switching(models, [0.5])

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whoever else writes them."""
+"""Atomic files, with concurrent and malicious writers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.data.files import (
 
 
 def test_two_writers_of_one_file_do_not_collide(tmp_path: Path) -> None:
-    """Each writes under a name of its own; the file is in the end that of one of them, whole."""
+    """Each writes under its own temporary name; the final file is complete and comes from one of them."""
     path, both_at_it = tmp_path / "table.csv", threading.Barrier(2)
     names: list[Path] = []
 
@@ -44,7 +44,7 @@ def test_two_writers_of_one_file_do_not_collide(tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    """Whatever goes wrong while writing, the earlier file stays and the temporary one goes."""
+    """Whatever goes wrong while writing, the earlier file stays and the temporary one is removed."""
     path = tmp_path / "kept.txt"
     write_text(path, "old")
 
@@ -65,8 +65,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
-def test_leftovers_are_told_by_their_name(tmp_path: Path) -> None:
-    """Only the temporary files of the named file are removed, those of earlier versions included."""
+def test_leftovers_are_recognised_by_name(tmp_path: Path) -> None:
+    """Only the temporary files of the named file are removed, including those of earlier versions."""
     path = tmp_path / "a.txt"
     seen: list[Path] = []
 
@@ -84,7 +84,7 @@ def test_leftovers_are_told_by_their_name(tmp_path: Path) -> None:
 
 
 def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
-    """A name of 255 bytes leaves no room for a longer temporary one, and needs none."""
+    """A file whose name has 255 bytes can be written, although its temporary name cannot be longer."""
     path = tmp_path / ("é" * 127 + "x")
     write_text(path, "long")
     assert path.read_text() == "long"
@@ -92,8 +92,8 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
         write_text(tmp_path / ("x" * 256), "longer")
 
 
-def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is planted at the place of a file, its temporary name, a log or a folder, nothing outside changes."""
+def test_links_cannot_redirect_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links planted at a file's path, its temporary name, a log or a folder cannot redirect a write."""
     outside, folder = tmp_path / "outside.txt", tmp_path / "out"
     outside.write_text("mine")
     folder.mkdir()
@@ -118,8 +118,8 @@ def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "made.txt").exists()
 
 
-def test_a_log_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
-    """A pipe that nobody reads, and a folder, are refused in a sentence, without waiting; a file grows."""
+def test_only_regular_files_are_appended_to(tmp_path: Path) -> None:
+    """A pipe without a reader, and a folder, are refused at once; a regular file is appended to."""
     os.mkfifo(tmp_path / "sweep.log")
     with pytest.raises(OSError, match=r"sweep\.log"):
         open_to_append(tmp_path / "sweep.log")
@@ -131,8 +131,8 @@ def test_a_log_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "grows.log").read_text() == "one\ntwo\n"
 
 
-def test_a_file_swapped_while_it_is_written_leads_nowhere(tmp_path: Path) -> None:
-    """What is written goes to the file that was opened, even if its name is made a link in the meantime."""
+def test_a_swapped_name_cannot_redirect_a_write(tmp_path: Path) -> None:
+    """Data goes to the file that was opened, even if its name is replaced by a link in the meantime."""
     outside, path = tmp_path / "outside.txt", tmp_path / "out" / "table.csv"
     outside.write_text("mine")
     path.parent.mkdir()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Protocol
 
 import pytest
 
+from sojourn.rules.jit import identity
 from sojourn.rules.jit.identity import fingerprint
 
 MINE = """
@@ -50,15 +52,15 @@ def cube(x):
 """
 
 
-class Told(Protocol):
+class FingerprintOf(Protocol):
     def __call__(
         self, body: str, edit: tuple[str, str] = ..., other: tuple[str, str] = ...
     ) -> str | None: ...
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """A function that returns the fingerprint of a module with edits; `body` is what its rule does."""
+def fingerprint_of(monkeypatch: pytest.MonkeyPatch) -> FingerprintOf:
+    """A function that returns the fingerprint of an edited module; `body` is the body of its rule."""
 
     def tell(body: str, edit: tuple[str, str] = ("", ""), other: tuple[str, str] = ("", "")) -> str | None:
         modules = {}
@@ -98,43 +100,43 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     ],
 )
 def test_whatever_changes_a_number_changes_the_fingerprint(
-    told: Told, body: str, edit: tuple[str, str], other: tuple[str, str]
+    fingerprint_of: FingerprintOf, body: str, edit: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    """Code, constants, called functions, modules, arrays, closures, defaults, and types that are only made."""
-    before, after = told(body), told(body, edit, other)
+    """Code, constants, called functions, modules, arrays, closures, defaults, and types that are only constructed."""
+    before, after = fingerprint_of(body), fingerprint_of(body, edit, other)
     assert before is not None
     assert after is not None
-    assert before == told(body)
+    assert before == fingerprint_of(body)
     assert before != after
 
 
-def test_what_is_in_a_closure_counts(told: Told) -> None:
-    """Two functions of one text with other numbers in their closures are two."""
-    told("closed")
+def test_closures_change_the_fingerprint(fingerprint_of: FingerprintOf) -> None:
+    """Functions with the same source but different closures have different fingerprints."""
+    fingerprint_of("closed")
     mine = sys.modules["mine"]
     found = {fingerprint([mine.Mine], {mine.Mine: [mine.outer(k)]}) for k in (1.0, 2.0, 2)}
     assert len(found) == 3
     assert None not in found
 
 
-def test_what_changes_no_number_changes_nothing(told: Told) -> None:
-    """A comment, a constant that no rule reads, a function that none calls."""
-    plain = told("return Mine(rate.x)")
-    assert plain == told("return Mine(rate.x)  # so be it")
-    assert plain == told("return Mine(rate.x)", ("SCALE = 2.0", "SCALE = 7.0"))
-    assert plain == told("return Mine(rate.x)", ("2.0 * x", "9.0 * x"))
+def test_irrelevant_edits_keep_the_fingerprint(fingerprint_of: FingerprintOf) -> None:
+    """Comments, constants that no rule reads and functions that none calls do not change the fingerprint."""
+    plain = fingerprint_of("return Mine(rate.x)")
+    assert plain == fingerprint_of("return Mine(rate.x)  # so be it")
+    assert plain == fingerprint_of("return Mine(rate.x)", ("SCALE = 2.0", "SCALE = 7.0"))
+    assert plain == fingerprint_of("return Mine(rate.x)", ("2.0 * x", "9.0 * x"))
 
 
 @pytest.mark.parametrize(
     "body", ["return Mine(CHOICES['a'])", "return Mine(other)", "return Mine(sj.Mystery)"]
 )
-def test_what_cannot_be_told_is_not_kept(told: Told, body: str) -> None:
-    """A dictionary has no fingerprint; a module is read by names; what is missing is not guessed."""
-    assert (told(body) is None) == ("CHOICES" in body)
+def test_what_cannot_be_hashed_has_no_fingerprint(fingerprint_of: FingerprintOf, body: str) -> None:
+    """A dictionary has no fingerprint; a module is hashed by the names in use; nothing missing is guessed."""
+    assert (fingerprint_of(body) is None) == ("CHOICES" in body)
 
 
-def test_a_class_that_others_cannot_find_is_not_kept(told: Told) -> None:
-    """A class inside a function has no name by which another process would find it."""
+def test_a_local_class_has_no_fingerprint(fingerprint_of: FingerprintOf) -> None:
+    """A class inside a function cannot be imported by another process, so its code is not cached."""
     from typing import NamedTuple
 
     class Inside(NamedTuple):
@@ -169,7 +171,7 @@ print(result.rate, sum(jit.stats.cache_hits.values()))
 
 
 def test_a_users_machine_code_is_kept_until_the_rules_change(tmp_path: Path) -> None:
-    """A program of a user's is compiled once; with one constant edited, it is compiled again and says the new number."""
+    """A user's program is compiled once; after an edit of one constant, it is compiled again and gives the new number."""
     script = tmp_path / "program.py"
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
 
@@ -185,3 +187,22 @@ def test_a_users_machine_code_is_kept_until_the_rules_change(tmp_path: Path) -> 
     assert warm == [cold[0], "1"]
     edited = printed(SCRIPT.replace("STEP = 0.5", "STEP = 1.5"))
     assert edited == [str(3.0 * float(cold[0])), "0"]
+
+
+def test_a_parse_that_fails_for_no_reason_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Python's own parser fails now and then while other threads parse; a run is not lost by that, and a real fault shows."""
+    file, failures, parse = tmp_path / "mine.py", [SystemError("recursion depth mismatch")] * 3, ast.parse
+    file.write_text("import other")
+
+    def parsed(source: bytes) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", parsed)
+    assert set(identity._imports("mine", file)) == {"other"}
+    failures += [SystemError("recursion depth mismatch")] * 100
+    with pytest.raises(SystemError):
+        set(identity._imports("mine", file))

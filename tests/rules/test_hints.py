@@ -11,13 +11,13 @@ from sojourn.data.hints import check_kind
 Number: Any = TypeVar("Number", bound=np.generic)  # type: ignore[misc] # a hint that is looked at, not used as one
 named: Any = TypeAliasType
 arrays: Any = np.ndarray
-# What `numpy.typing.NDArray` is from Python 3.12 on, with a newer NumPy: names of hints in place of the hints.
+# From Python 3.12 on, with a newer NumPy, `numpy.typing.NDArray` is a type alias.
 Shape: Any = named("Shape", tuple[Any, ...])
 Named: Any = named("Named", arrays[Shape, np.dtype[Number]], type_params=(Number,))
 
 
-def test_a_name_of_a_hint_is_as_good_as_the_hint() -> None:
-    """An array is compared with what a named hint stands for: the kind of its numbers counts, its shape does not."""
+def test_a_type_alias_works_like_its_hint() -> None:
+    """A type alias works like the hint that it stands for: the array's dtype is checked, its shape is not."""
     floats = Named[np.float64]
     for shape in ((3,), (2, 2), ()):
         check_kind(floats, np.zeros(shape), "the array")

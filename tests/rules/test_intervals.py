@@ -13,7 +13,7 @@ from sojourn.rules.intervals import holm, mean_interval, median_interval, share_
 
 @given(trials=st.integers(1, 200), share=st.floats(0, 1), level=st.floats(0.5, 0.999))
 def test_the_interval_is_wilsons(trials: int, share: float, level: float) -> None:
-    """SciPy's Wilson interval is the same, and both hold the share that was seen."""
+    """The interval equals SciPy's Wilson interval, and contains the observed share."""
     successes = round(share * trials)
     low, high = share_interval(successes, trials, level)
     wanted = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
@@ -32,7 +32,7 @@ def test_the_sign_test_is_exact(wins: int, losses: int) -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_rejects_what_the_step_down_procedure_rejects(p_values: list[float]) -> None:
-    """A corrected value is below a level just when the procedure, run at that level, rejects its test."""
+    """A corrected p-value is below a level exactly if the step-down procedure at that level rejects its test."""
     corrected = holm(p_values)
     for level in (0.01, 0.05, 0.2):
         rejected: set[int] = set()
@@ -44,7 +44,7 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p_values: list[float]
 
 
 def test_impossible_counts_are_refused() -> None:
-    """There are at most as many successes as trials, and at least one trial."""
+    """More successes than trials, or no trials, are refused."""
     with pytest.raises(ValueError, match="successes is 3"):
         share_interval(3, 2)
     with pytest.raises(ValueError, match="trials is 0"):
@@ -53,7 +53,7 @@ def test_impossible_counts_are_refused() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 6, 10, 30, 60, 101])
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says(count: int) -> None:
-    """By the binomial law the chosen order statistics cover 95 %, and the next inner ones would not."""
+    """By the binomial law the chosen order statistics cover 95 %, and the next inner pair does not."""
     low, high = median_interval(range(1, count + 1))
     assert low + high == count + 1
 
@@ -66,7 +66,7 @@ def test_the_interval_of_a_median_covers_it_as_often_as_it_says(count: int) -> N
 
 
 def test_the_interval_of_a_mean_is_the_bootstrap_one() -> None:
-    """It agrees with SciPy's percentile bootstrap, and is a point where all numbers are one."""
+    """It agrees with SciPy's percentile bootstrap, and is degenerate if all numbers are equal."""
     numbers = np.random.default_rng(3).exponential(size=50)
     theirs = stats.bootstrap(
         (numbers,), np.mean, method="percentile", n_resamples=20_000, random_state=1

@@ -28,7 +28,7 @@ DOCS = Path(__file__).parents[2] / "docs"
     st.integers(0, 2**32 - 1),
 )
 def test_micro_batches_are_sums_of_equally_many_steps(steps: int, seed: int) -> None:
-    """Their number stays below 2,048, above 1,023 once there are so many steps, and nothing is lost."""
+    """Their number stays below 2,048, and from 1,024 steps on above 1,023; no step is lost."""
     rng = np.random.default_rng(seed)
     rewards, durations = rng.normal(1.0, 3.0, steps), rng.exponential(2.0, steps) * rng.integers(0, 2, steps)
     durations[0] = 1.0
@@ -87,7 +87,7 @@ def written_out(rewards: Floats, durations: Floats, steps: int, level: float) ->
 
 
 def test_the_interval_is_the_one_written_out() -> None:
-    """Batches that are independent, skewed, alternating and slow; those that are too few; every level."""
+    """It agrees for independent, skewed, alternating and slowly mixing batches, for too few batches, and at every level."""
     rng, kinds = np.random.default_rng(5), set()
     for count in (64, 300, 1100):
         for memory in (-0.9, 0.0, 0.5, 0.7, 0.95):
@@ -105,11 +105,11 @@ def test_the_interval_is_the_one_written_out() -> None:
                     assert (one is None) == (other is None)
                     assert one is None or one == pytest.approx(other, rel=1e-7)
                 kinds.add((found.low is None, memory > 0.6))
-    assert len(kinds) == 4  # fast and slow, with an answer and without
+    assert len(kinds) == 4  # fast and slow mixing, with and without an interval
 
 
 def test_a_run_without_chance_needs_no_width() -> None:
-    """The same rate in every batch is known at once; before 2,000 steps nothing is said."""
+    """A constant rate gives an interval of width 0; before 2,000 steps there is none."""
     run = MicroBatches()
     for _ in range(1999):
         run.add(0.3, 0.1)
@@ -119,7 +119,7 @@ def test_a_run_without_chance_needs_no_width() -> None:
     assert run.interval() == pytest.approx((3.0, 3.0, 3.0, None))
 
 
-def test_halves_that_disagree_get_no_interval() -> None:
+def test_disagreeing_halves_get_no_interval() -> None:
     """4,000 steps that earn 1 and then 1.3, with noise: more time is asked for, which the same numbers in any order do not."""
     rng = np.random.default_rng(1)
     rewards = rng.normal(1.0, 1.0, 2000) + np.repeat([0.0, 0.3], 1000)
@@ -145,8 +145,8 @@ def test_a_run_of_one_of_two_hidden_regimes_is_not_trusted() -> None:
         assert wrong <= 4
 
 
-def test_nothing_seen_has_no_rate() -> None:
-    """A run without time is refused, and so is a level that is no share."""
+def test_a_run_without_time_has_no_rate() -> None:
+    """A run without time is refused, and so is a level outside (0, 1)."""
     run = MicroBatches()
     assert "no time has passed" in sentence(run.interval, ValueError)
     run.add(3.0, 0.0)
@@ -294,7 +294,7 @@ def test_coverage_is_as_the_table_says(row: tuple[str, float, float, float | Non
     ("name", "time", "most"),
     [("slow queue, everybody let in", 10_000.0, 300_000.0), ("admission control, optimal", 100.0, 2_000.0)],
 )
-def test_who_follows_the_advice_gets_an_interval_that_holds(name: str, time: float, most: float) -> None:
+def test_following_the_advice_gives_valid_intervals(name: str, time: float, most: float) -> None:
     """Each time on fresh seeds: after one advice about half are answered, after three nearly all, and 92 to 98 % hold."""
     rounds, times, covered = [], [], []
     for run in range(250):

@@ -1,4 +1,4 @@
-"""Masked arrays of NumPy: what a mask hides is neither used nor lost, wherever an array comes in."""
+"""NumPy's masked arrays are refused everywhere, so that masked entries are neither used nor dropped silently."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def model(**changes: Any) -> sj.SMDP:
 
 
 class Told(gym.Env[Any, Any]):
-    """Shows what it is told to show."""
+    """Shows given observations."""
 
     def __init__(self, observation: Any, info: Any = None, reward: Any = 1.0, first: Any = None) -> None:
         self.observation_space: Any = spaces.Box(0.0, 1.0, (2,), np.float64)
@@ -63,7 +63,7 @@ class Told(gym.Env[Any, Any]):
 
 
 def trained(agent: Any = sj.deep_q, **told: Any) -> Callable[[], object]:
-    """Return the training of an agent in an environment that shows these things."""
+    """Return a function that trains an agent in an environment with these observations."""
     options: dict[str, Any] = {"hidden": (4,), "compiled": False} if agent is sj.deep_q else {"bins": 2}
     given = {"observation": np.zeros(2)} | told
     return lambda: sj.Learner(Told(**given), agent, **options).train(5)
@@ -154,12 +154,12 @@ DOORS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_masked_arrays_are_refused_at_every_door(door: str) -> None:
-    """One sentence says that there is a masked array, and what to do with what it hides."""
+    """One sentence says that there is a masked array, and what to do with its masked entries."""
     assert "is or holds a masked array; fill what it hides" in sentence(DOORS[door])
 
 
 def test_masked_labels_are_refused() -> None:
-    """A hidden number of a state, or a hidden reward where a law may stand, is not one of those that there are."""
+    """A masked state number, or a masked reward where a law is allowed, is refused."""
     for call in (
         lambda: tabulate(spaces.Discrete(3))(NUMBER),
         lambda: sj.models.from_transitions([(0, 0, 0, 1.0, MASKED, 1.0)]),
@@ -170,6 +170,6 @@ def test_masked_labels_are_refused() -> None:
 
 
 def test_only_masked_arrays_are_refused() -> None:
-    """Plain arrays, also in lists, tuples and dictionaries, frames and numbers come through as they are."""
+    """Plain arrays (also in lists, tuples and dictionaries), frames and numbers pass unchanged."""
     for thing in (1.0, [np.ones(2), (1, 2.5)], {"a": np.zeros(2)}, np.float64(2.0), None, "text"):
         assert unmasked("thing", thing) is thing

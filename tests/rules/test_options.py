@@ -1,4 +1,4 @@
-"""Options become what a constructor wants, by its annotations."""
+"""Options are converted by the annotations of a constructor."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def made(
         ("plain", 3.0, 3),
     ],
 )
-def test_what_fits_becomes_what_is_wanted(name: str, given: Any, wanted: Any) -> None:
-    """The value and its type are those of the annotation."""
+def test_options_are_converted(name: str, given: Any, wanted: Any) -> None:
+    """The value is converted to the type of the annotation."""
     (found,) = fitted(made, {name: given}).values()
     assert found == wanted
     assert type(found) is type(wanted)
@@ -85,23 +85,23 @@ def test_what_fits_becomes_what_is_wanted(name: str, given: Any, wanted: Any) ->
         ("sise", 1, ValueError, "unknown option 'sise'; did you mean 'size'?"),
     ],
 )
-def test_what_does_not_fit_gets_a_sentence(name: str, given: Any, error: Any, words: str) -> None:
-    """The sentence says what was given and what is wanted."""
+def test_unsuitable_options_get_one_sentence(name: str, given: Any, error: Any, words: str) -> None:
+    """The error says what was given and what is expected."""
     with pytest.raises(error) as caught:
         fitted(made, {name: given})
     assert str(caught.value) == words
 
 
-def test_parameters_that_the_caller_sets_are_no_options() -> None:
-    """Those named in `besides` are refused, and not offered either."""
+def test_the_callers_parameters_are_not_options() -> None:
+    """Parameters named in `besides` are refused as options, and not suggested either."""
     with pytest.raises(ValueError, match=r"unknown option 'num_states'"):
         fitted(sj.smart, {"num_states": 3}, besides=("num_states", "num_actions"))
     with pytest.raises(ValueError, match="unknown option 'a'; it has none"):
         fitted(lambda: None, {"a": 1})
 
 
-def test_an_annotation_that_cannot_be_read_is_none() -> None:
-    """What is imported for the type checker only leaves an option as it was given, or as its default is."""
+def test_an_unreadable_annotation_counts_as_missing() -> None:
+    """An annotation imported only for the type checker counts as missing: the default's type applies, if there is one."""
 
     def built(a: Decimal, b: Decimal | int = 3) -> None: ...
 

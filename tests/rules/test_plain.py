@@ -1,4 +1,4 @@
-"""Every trick that reaches into Numba has a way back to its public interface, and no number depends on it."""
+"""Every shortcut into Numba's private interface has a public fallback with the same bits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ builtins.__import__ = without
 
 
 def python(*words: str, off: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run Python with some tricks switched off, and with no machine code at hand if there is a folder for it."""
+    """Run Python with some shortcuts switched off, and with an empty cache if a folder is given."""
     variables = {**os.environ, PLAIN: off, **({"SOJOURN_CACHE_DIR": str(folder)} if folder else {})}
     return subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, check=False, env=variables
@@ -44,21 +44,21 @@ def python(*words: str, off: str, folder: Path | None = None) -> subprocess.Comp
 
 @pytest.fixture(scope="module")
 def usual() -> str:
-    """What a run comes to with all tricks."""
+    """The result of a run with all shortcuts."""
     done = python("-c", _TRY, off="")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_everything_compiles_by_the_public_interface(usual: str) -> None:
-    """With all tricks switched off, a run gives the same bits, and none of the modules that need them is imported."""
+    """With all shortcuts switched off, a run gives the same bits, and none of their modules is imported."""
     done = python("-c", f"{_TRY}assert not set({MODULES}) & set(sys.modules)", off="all")
     assert done.returncode == 0, done.stderr
     assert done.stdout == usual
 
 
-def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
-    """Machine code that was made without a shortcut is neither used with it, nor the other way round."""
+def test_machine_code_without_shortcuts_is_cached_separately(tmp_path: Path) -> None:
+    """Machine code compiled with a shortcut is not used without it, and vice versa."""
     code = "from sojourn.rules.jit.cache import cache_folder; print(cache_folder())"
     places = {
         python("-c", code, off=off, folder=tmp_path).stdout for off in ("", "parts", "stacks", "parts,stacks")
@@ -66,16 +66,16 @@ def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
     assert len(places) == 4
 
 
-def test_a_numba_without_the_private_names_will_do(usual: str, tmp_path: Path) -> None:
-    """If Numba lacks what a trick needs, the rules compile without it to the same bits, and a warning says so."""
+def test_numba_without_its_private_names_works(usual: str, tmp_path: Path) -> None:
+    """If Numba lacks what a shortcut needs, rules compile without it to the same bits, and a warning says so."""
     done = python("-c", f"MODULES = {MODULES}\n{_WITHOUT}{_TRY}", off="", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == usual
     assert "this version of Numba is not known to sojourn (no module named llvmlite" in done.stderr
 
 
-def test_a_trick_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    """A wrong word in the variable gets one sentence."""
+def test_an_unknown_shortcut_is_refused(tmp_path: Path) -> None:
+    """An unknown name in the environment variable is reported in one sentence."""
     done = python("-c", _TRY, off="parts,nonsense", folder=tmp_path)
     assert done.stderr.endswith(
         "ValueError: SOJOURN_PLAIN_NUMBA names 'nonsense'; it may name parts, borrowed, stacks, lanes, entry, files, or all\n"
@@ -85,7 +85,7 @@ def test_a_trick_that_there_is_not_is_refused(tmp_path: Path) -> None:
 @pytest.mark.evidence
 @pytest.mark.parametrize("off", [*TRICKS, "all"])
 def test_every_agent_learns_the_same_without_a_trick(off: str, counted: Counted) -> None:
-    """Whatever is switched off, every agent comes to the same values in runs, in learners and side by side, bit for bit."""
+    """Whatever is switched off, every agent learns the same values in runs, in learners and in lanes, bit for bit."""
     names = [LANES] if off == "lanes" else [*AGENTS, LANES] if off == "all" else AGENTS
     expected, found = (hashes(names, tricks) for tricks in ("", off))
     counted(
@@ -96,7 +96,7 @@ def test_every_agent_learns_the_same_without_a_trick(off: str, counted: Counted)
 
 
 def hashes(names: list[str], off: str) -> Any:
-    """Return what agents come to with some tricks switched off."""
+    """Return hashes of what agents learn with some shortcuts switched off."""
     done = python(plain_numba.__file__, *names, off=off)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]

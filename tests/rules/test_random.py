@@ -45,12 +45,12 @@ def test_interpreted_equals_compiled(kind: int) -> None:
     ("kind", "law"), [(0, stats.uniform), (1, stats.norm), (2, stats.expon), (4711, stats.uniform)]
 )
 def test_laws(kind: int, law: Any) -> None:
-    """A million draws have the law they should have (Kolmogorov-Smirnov at 1 in 10,000)."""
+    """A million draws follow their law (Kolmogorov-Smirnov at 1 in 10,000)."""
     assert stats.kstest(sample(kind, 1_000_000), law.cdf).pvalue > 1e-4
 
 
 def test_integers_are_equally_likely() -> None:
-    """All of 0 to 6 come equally often (chi-squared at 1 in 10,000)."""
+    """0 to 6 are equally frequent (chi-squared at 1 in 10,000)."""
     counts = np.bincount(sample(3, 700_000).astype(int), minlength=7)
     assert len(counts) == 7
     assert stats.chisquare(counts).pvalue > 1e-4
@@ -78,7 +78,7 @@ def test_streams_of_a_seed_are_independent_of_their_number() -> None:
 
 
 def test_a_wrong_stream_is_refused() -> None:
-    """NumPy's generators and zero states are no streams, and the error says what is."""
+    """NumPy's generators and all-zero states are refused as streams, and the error says how to make one."""
     agent = sj.smart(1, 2)
     for rng in (np.random.default_rng(0), np.zeros(4, dtype=np.uint64), 0):
         with pytest.raises(TypeError, match=r"make one with sojourn.stream\(seed\)"):

@@ -45,8 +45,8 @@ WHOLE = Outer(3, 0.5, True, (Inner((1.0, 2.5), "here"),), {"step_size": 0.1}, {"
 
 
 @given(outers)
-def test_what_is_written_is_read_back(record: Outer) -> None:
-    """A record survives the way to JSON and back, whatever it holds."""
+def test_records_survive_a_round_trip(record: Outer) -> None:
+    """Records survive a round trip through JSON, whatever they hold."""
     assert read_record(Outer, json.loads(json.dumps(as_json(record), allow_nan=False))) == record
 
 
@@ -67,19 +67,19 @@ def test_what_is_written_is_read_back(record: Outer) -> None:
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(change: dict[str, Any], words: str) -> None:
-    """An entry of the wrong kind, or a missing one, is named in one sentence; nothing is bent to fit."""
+    """An entry of the wrong type, or a missing one, is named in one sentence; nothing is coerced."""
     with pytest.raises(ValueError, match=words):
         read_record(Outer, {**as_json(WHOLE), **change})
 
 
-def test_further_entries_are_passed_over_and_defaults_fill_in() -> None:
-    """A file of a later version may say more, one of an earlier version less."""
+def test_unknown_keys_are_ignored_and_defaults_apply() -> None:
+    """Files of later versions may have more entries, those of earlier versions fewer."""
     given: Json = {"numbers": [1], "colour": "red"}
     assert read_record(Inner, given) == Inner((1.0,))
 
 
 def test_numbers_that_are_not_finite_become_null(tmp_path: Path) -> None:
-    """JSON has no infinity, so files hold null instead, and a strict reader can read them."""
+    """JSON has no infinity, so files contain null instead, and a strict reader can read them."""
     write_json(tmp_path / "a.json", as_json(Inner((math.inf, math.nan, 1.0))))
     assert json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail) == {
         "numbers": [None, None, 1.0],
@@ -90,7 +90,7 @@ def test_numbers_that_are_not_finite_become_null(tmp_path: Path) -> None:
         load_json(tmp_path / "a.json")
 
 
-def test_what_json_does_not_know_is_refused() -> None:
-    """A record with something else inside is a mistake of ours, and is told at once."""
+def test_what_json_cannot_express_is_refused() -> None:
+    """A record that JSON cannot express raises an error when it is written."""
     with pytest.raises(TypeError, match="cannot be written as JSON"):
         plain({"sizes": {1, 2}})

@@ -37,7 +37,7 @@ def _changed(outer: Outer, rounds: int) -> tuple[float, float, int, int]:
 
 
 def test_compiled_and_interpreted_agree() -> None:
-    """Fields of any kind are replaced, in any order; the others stay as they are, arrays included."""
+    """Fields of any type are replaced, in any order; the others are kept, arrays included."""
     outer = Outer(Inner(1.0, np.array([5.0])), 0)
     assert _changed(outer, 4) == _changed.python(outer, 4) == (1.0 / 3.0 / 3.0 / 3.0 / 3.0, 5.0, 4, 7)
 
@@ -57,6 +57,6 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 def test_the_class_checks_what_is_replaced() -> None:
-    """In Python, a field that the class's constructor refuses is refused here, too."""
+    """In Python, a field that the constructor refuses is refused here, too."""
     with pytest.raises(ValueError, match="step_size is 2"):
         replaced(Exponential(0.5), step_size=2.0)

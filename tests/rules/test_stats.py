@@ -19,7 +19,7 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
 
 @given(NUMBERS)
 def test_the_interquartile_mean_is_scipys_trimmed_mean(numbers: list[float]) -> None:
-    """A quarter is cut at either end, as `scipy.stats.trim_mean` cuts it, over the runs of all problems together."""
+    """It trims a quarter at each end, over the runs of all problems together, as `scipy.stats.trim_mean` does."""
     expected = scipy_stats.trim_mean(numbers, 0.25)
     assert stats.iqm(numbers) == pytest.approx(expected, rel=1e-12, abs=1e-9)
     split = len(numbers) // 2
@@ -30,7 +30,7 @@ def test_the_interquartile_mean_is_scipys_trimmed_mean(numbers: list[float]) -> 
 
 @pytest.mark.parametrize("statistic", [np.mean, np.median, stats.iqm])
 def test_intervals_are_those_of_scipys_bootstrap(statistic: Any) -> None:
-    """Without strata it is the percentile bootstrap of `scipy.stats.bootstrap`, up to the noise of the samples."""
+    """Without strata it is the percentile bootstrap of `scipy.stats.bootstrap`, up to sampling noise."""
     numbers = np.random.default_rng(3).gamma(2.0, size=60)
     found = stats.bootstrap(numbers, statistic, samples=4000)
     theirs = scipy_stats.bootstrap(
@@ -69,7 +69,7 @@ def test_a_profile_by_hand() -> None:
 
 
 def test_differences_are_paired() -> None:
-    """What all agents share by their seeds is no part of the doubt about their difference."""
+    """Noise that agents share by their seeds does not widen the interval of their difference."""
     luck = np.random.default_rng(1).normal(scale=100.0, size=50)
     edge = np.random.default_rng(2).normal(1.0, 0.1, size=50)
     found = stats.difference({"w": luck + edge}, {"w": luck})
@@ -83,7 +83,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_scores_of_a_table_go_by_seed() -> None:
-    """Agents are paired by the seed, whatever the order of the rows; what has no number is not left out in silence."""
+    """Agents are paired by seed, whatever the order of rows; missing numbers are not dropped silently."""
     table = pl.DataFrame(
         {
             "agent": ["b", "a", "a", "b"],
@@ -123,6 +123,6 @@ def test_scores_of_a_table_go_by_seed() -> None:
     ],
 )
 def test_wrong_scores_get_one_sentence(call: Any, message: str) -> None:
-    """What has no statistic is refused."""
+    """Scores without a defined statistic are refused."""
     with pytest.raises(ValueError, match=message):
         call()

@@ -21,7 +21,7 @@ class Outer(NamedTuple):
 
 
 def test_canonical_fields() -> None:
-    """Numbers become Python numbers of the declared kind, arrays contiguous, at every depth."""
+    """At every depth, numbers become Python numbers of the declared type, and arrays contiguous."""
     value = Outer(Inner(1, np.int32(2)), np.arange(6.0).reshape(2, 3).T, np.True_)  # type: ignore[arg-type]
     result = canonical(value)
     assert [type(field) for field in result.inner] == [float, int]
@@ -31,7 +31,7 @@ def test_canonical_fields() -> None:
 
 
 @pytest.mark.parametrize("bad", ["text", None, [1, 2], {"a": 1}, np.array(["x"]), 1j])
-def test_what_a_value_cannot_hold(bad: Any) -> None:
+def test_fields_that_a_value_cannot_hold_are_refused(bad: Any) -> None:
     """Text, lists, dictionaries and the like are refused with the field's name."""
     with pytest.raises(TypeError, match=r"Outer.table is .*; a value holds only numbers"):
         canonical(Outer(Inner(1.0, 2), bad, True))
@@ -72,13 +72,13 @@ def test_validated_runs_all_checks() -> None:
     ],
 )
 def test_what_the_compiler_cannot_hold_is_refused_with_a_sentence(value: Any, sentence: str) -> None:
-    """Numbers beyond 64 bits, and arrays of them, are found before the compiler meets them."""
+    """Numbers beyond 64 bits, and arrays of them, are refused before compilation."""
     with pytest.raises((TypeError, ValueError), match=sentence.replace("^", r"\^")):
         canonical(value)
 
 
 def test_foreign_byte_order_becomes_the_machines_own() -> None:
-    """An array of the other byte order has the same numbers afterwards, in the order that compiled code reads."""
+    """Arrays of foreign byte order are converted to native order."""
     table = canonical(Outer(Inner(0.0, 1), np.array([1.5, -2.0], dtype=">f8"), True)).table
     assert table.dtype.isnative
     assert table.tolist() == [1.5, -2.0]
@@ -101,8 +101,8 @@ class OtherInner(NamedTuple):
         (Outer(Inner(1.0, 2), 0.0, True), r"Outer.table is float64 of shape \(2,\) in one and float64 in another"),
     ],
 )  # fmt: skip
-def test_values_that_are_not_alike_are_not_stacked(other: Any, message: str) -> None:
-    """A stack holds values that differ in numbers only; otherwise one sentence names the first field that differs."""
+def test_values_of_different_layouts_are_not_stacked(other: Any, message: str) -> None:
+    """Values in a stack differ only in numbers; otherwise one sentence names the first field that differs."""
     first = Outer(Inner(1.0, 2), np.zeros(2), True)
     for values in ([first, other], [first, first, other]):
         with pytest.raises(ValueError, match=message + ".*may differ only in numbers") as caught:
@@ -112,7 +112,7 @@ def test_values_that_are_not_alike_are_not_stacked(other: Any, message: str) -> 
 
 
 @pytest.mark.parametrize("bad", ["text", None, ("a", "b")])
-def test_what_is_no_number_is_not_stacked(bad: Any) -> None:
-    """Words and the like are refused with the field's name, even if they are all the same."""
+def test_only_numbers_are_stacked(bad: Any) -> None:
+    """Strings and the like are refused with the field's name, even if they are all equal."""
     with pytest.raises(TypeError, match=r"Outer.table is .*; a stack holds only numbers"):
         stacked([Outer(Inner(1.0, 2), bad, True)] * 2)

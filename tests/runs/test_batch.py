@@ -31,7 +31,7 @@ def test_a_batch_is_its_runs() -> None:
 
 
 def test_the_number_of_jobs_does_not_matter() -> None:
-    """One thread and many give the same table."""
+    """The table does not depend on the number of threads."""
     agents = sj.grid(
         sj.harmonic_r, num_states=2, num_actions=2, step_size=[0.01, 0.1], rate_step_size=[0.1, 0.2]
     )
@@ -43,7 +43,7 @@ def test_the_number_of_jobs_does_not_matter() -> None:
 
 
 def test_options_that_an_agent_lacks_are_nan() -> None:
-    """Grids with different options share one table."""
+    """Grids with different options share one table, with NaN for missing options."""
     agents = {
         "smart": sj.grid(sj.smart, num_states=2, num_actions=2, step_size=np.array([0.1, 0.2])),
         "harmonic": sj.grid(
@@ -57,7 +57,7 @@ def test_options_that_an_agent_lacks_are_nan() -> None:
 
 
 def test_options_of_any_kind_are_columns() -> None:
-    """A decaying exploration is three columns; words and estimators are kept; figures keep their names."""
+    """A decaying exploration becomes three columns; words and estimators are kept; figures keep their names."""
     common = {"num_states": 2, "num_actions": 2}
     decays = sj.grid(
         sj.smart, **common, exploration=[sj.agents.Decay(0.2, 0.99), 0.3], greedy=["action", "draw"]
@@ -71,14 +71,12 @@ def test_options_of_any_kind_are_columns() -> None:
     assert runs["option_rate"][8:].tolist() == runs["rate"][8:].tolist() == [0.5, 0.5, 1.0, 1.0]
 
 
-def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small calls count as a large one; other agents do not count, and no number depends on it."""
+def test_lanes_are_used_after_enough_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small calls count towards lanes like a large one, other agents do not, and the numbers stay the same."""
     asked = []
     monkeypatch.setattr(batch, "_steps_taken", Counter())
     monkeypatch.setattr(batch, "LANES_PAY", 1000)
-    monkeypatch.setattr(
-        lanes, "lane_group", lambda *_: asked.append(True)
-    )  # None: not side by side after all
+    monkeypatch.setattr(lanes, "lane_group", lambda *_: asked.append(True))  # None: not in lanes after all
     world = sj.worlds.TwoState(log_scale=1e-3)
     sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
     sj.run_many(world, sj.harmonic_r(2, 2), seeds=4, steps=249)
@@ -90,7 +88,7 @@ def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.M
 
 
 def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
-    """An error in one run is the error of the batch."""
+    """An error in one run becomes the error of the batch."""
     with pytest.raises(ValueError, match="reward inf"):
         sj.run_many(sj.worlds.TwoState(log_scale=0.1), sj.agents.random_agent(2, 2), seeds=4, steps=10_000)
 
@@ -107,7 +105,7 @@ except KeyboardInterrupt:
 
 
 def test_a_long_batch_can_be_interrupted() -> None:
-    """Ctrl-C ends runs of minutes within a moment, and the next batch is not affected."""
+    """Ctrl-C ends a batch of minutes within a moment, and the next batch is unaffected."""
     out = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=25
     )
@@ -115,7 +113,7 @@ def test_a_long_batch_can_be_interrupted() -> None:
 
 
 def test_divergence_is_a_column() -> None:
-    """Runs that diverge are marked, and announced once."""
+    """Diverged runs are marked in a column, with one warning."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="2 of 2 runs diverged"):
         runs = sj.run_many(sj.worlds.TwoState(log_scale=0.05), agent, seeds=2, steps=1000)
@@ -139,6 +137,6 @@ def test_divergence_is_a_column() -> None:
     ],
 )
 def test_wrong_input_gets_one_sentence(call: Any, error: Any, message: str) -> None:
-    """What cannot be run is refused before anything is."""
+    """Invalid input is refused in one sentence, before anything runs."""
     with pytest.raises(error, match=message):
         call()

@@ -53,7 +53,7 @@ def lamp() -> Iterator[NamedWorld]:
 
 
 def test_a_world_of_a_user_is_swept_by_name(lamp: NamedWorld, tmp_path: Path) -> None:
-    """One entry makes it a kind of sweeps, with the parameters of its constructor as options."""
+    """One catalogue entry makes it available to sweeps, with its constructor's parameters as options."""
     data = {
         "seeds": 2, "steps": 50,
         "world": [{"kind": "lamp", "patience": [1, 2.5], "watts": 40}], "agent": [{"kind": "smart"}],
@@ -72,7 +72,7 @@ def test_a_world_of_a_user_is_swept_by_name(lamp: NamedWorld, tmp_path: Path) ->
 
 
 def test_a_problem_of_a_user_is_a_world_too() -> None:
-    """What is added to PROBLEMS can be swept, with its actions in both orders."""
+    """A problem added to PROBLEMS can be swept, with its actions in both orders."""
     PROBLEMS["my-shot"] = lambda price=1.0: sj.problems.long_shot(short_rewards=(price, 9.0))
     try:
         options = {"kind": "my-shot", "price": 2, "actions": ["given", "reversed"]}
@@ -87,7 +87,7 @@ def test_a_problem_of_a_user_is_a_world_too() -> None:
 
 
 def test_names_are_given_once(lamp: NamedWorld) -> None:
-    """A name that is taken, or has a hyphen, is refused."""
+    """A name that is already in use, or contains a hyphen, is refused."""
     with pytest.raises(ValueError, match="there is a world 'lamp' already"):
         add_world(lamp)
     with pytest.raises(ValueError, match="there is a world 'gosavi' already"):
@@ -97,7 +97,7 @@ def test_names_are_given_once(lamp: NamedWorld) -> None:
 
 
 def test_every_kind_of_world_keeps_the_rules(lamp: NamedWorld) -> None:
-    """What can be called by name says what it is in a line, and passes the checker."""
+    """Every listed world has a one-line description, and passes the checker."""
     for name, kind in ((name, world_kind(name)) for name in world_names()):
         assert kind.about
         assert "\n" not in kind.about
@@ -105,8 +105,8 @@ def test_every_kind_of_world_keeps_the_rules(lamp: NamedWorld) -> None:
             sj.check_world(build_world(name, kind.example))
 
 
-def test_a_broken_entry_harms_no_other() -> None:
-    """What cannot be imported is said of the entry that is asked for, and only of that one."""
+def test_a_broken_entry_affects_no_other() -> None:
+    """An entry that cannot be imported is an error only for whoever asks for it."""
     add_agent(NamedAgent("broken", "Broken", "no.such_module:broken", None))
     add_world(NamedWorld("faulty", "no.such_module:Faulty", "a world that is not there"))
     try:

@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster whose scheduler or workers go away: a sentence within seconds, and the rest later."""
+"""Sweeps on a Dask cluster whose scheduler or workers vanish: one sentence within seconds, and the sweep can be resumed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import sojourn as sj
 from clusters import dask
 from sojourn.runs.executors import executor
 
-SECONDS = 10.0  # a few of patience, and those in which the command ends
+SECONDS = 10.0  # the executor's patience, plus time for the command to end
 
-# Much longer than any of these tests, in many tasks.
+# Many tasks, and much longer than any of these tests.
 SLOW = """
 seeds = 8
 steps = 1000
@@ -43,7 +43,7 @@ def wait_for_parts(out: Path, process: subprocess.Popen[str], more_than: int = 0
 
 
 def ended(process: subprocess.Popen[str], seconds: float) -> str:
-    """Return the last line of a command that ends within so many seconds."""
+    """Return the last line of a command that must end within this many seconds."""
     _, errors = process.communicate(timeout=seconds)
     assert process.returncode == 1
     assert "Traceback" not in errors
@@ -51,7 +51,7 @@ def ended(process: subprocess.Popen[str], seconds: float) -> str:
 
 
 def test_a_cluster_that_goes_away(tmp_path: Path) -> None:
-    """Without workers, without the last worker, without the scheduler: a sentence within seconds, and it goes on."""
+    """A cluster that lacks or loses its workers or its scheduler gets one sentence within seconds, and the sweep can resume."""
     file, out = tmp_path / "slow.toml", tmp_path / "out"
     file.write_text(SLOW)
     with dask(tmp_path / "one") as cluster:
@@ -75,7 +75,7 @@ def test_a_cluster_that_goes_away(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_other_rules(tmp_path: Path) -> None:
-    """A worker whose package differs in one rule is refused by its address, and nothing of it is merged."""
+    """A worker whose package differs in one rule is refused by address, and none of its results are merged."""
     package = tmp_path / "other"
     shutil.copytree(
         Path(sj.__file__).parent, package / "sojourn", ignore=shutil.ignore_patterns("__pycache__")
@@ -101,8 +101,8 @@ def test_a_worker_with_other_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "there", ["silent", "talks", "hangs up", "nobody", "not an address", "no protocol", ""]
 )
-def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
-    """Somebody else who listens at the address, nobody, or no address at all: a sentence, and nothing after it."""
+def test_a_missing_scheduler_is_reported_within_seconds(there: str) -> None:
+    """An address that is wrong, unused, or not a scheduler's gets one sentence within seconds, and nothing else is printed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         if there == "nobody":
@@ -111,7 +111,7 @@ def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
             address = {"not an address": "nonsense", "no protocol": "foo://bar"}.get(there, "")
 
         def answer() -> None:
-            with contextlib.suppress(OSError):  # once the server is closed
+            with contextlib.suppress(OSError):  # after the server is closed
                 connection, _ = server.accept()
                 with connection:
                     if there != "hangs up":
@@ -129,8 +129,8 @@ def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
     assert "".join(traced).count("Traceback") == 1, "which the command line does not show"
 
 
-def test_a_worker_is_no_scheduler(tmp_path: Path) -> None:
-    """The address of a worker is refused, in a notebook's event loop, too; that of its scheduler is not."""
+def test_a_workers_address_is_refused(tmp_path: Path) -> None:
+    """A worker's address is refused, also inside a notebook's event loop; its scheduler's is accepted."""
 
     async def of_a_notebook(address: str) -> int:
         with executor(None, address) as (_, width):

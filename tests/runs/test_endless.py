@@ -1,4 +1,4 @@
-"""Numbers that would make something run for ever, or take all memory: each is refused in a sentence, at once."""
+"""Numbers that would make something run for ever or exhaust memory are refused at once, in one sentence."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from counting import Counted
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.worlds.catalogue import WORLDS
 
-MEMORY = 4 * 2**30  # bytes of address space, most of which the libraries take
-SECONDS = 10.0  # of computing, however busy the machine is
+MEMORY = 4 * 2**30  # bytes of address space, mostly for the libraries
+SECONDS = 10.0  # CPU seconds, so independent of load
 
 REFUSED = {
     "sj.problems.four_rooms(slip=1.0)": "more than 2,000 steps; slip must be smaller",
@@ -62,8 +62,8 @@ for call in sys.argv[1:]:
 """
 
 
-def test_what_would_never_end_is_refused() -> None:
-    """Within seconds, and without taking the memory."""
+def test_endless_work_is_refused() -> None:
+    """It is refused within seconds, and without allocating the memory."""
     command = [sys.executable, "-c", TRY, *REFUSED]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -74,7 +74,7 @@ def test_what_would_never_end_is_refused() -> None:
 
 
 def test_a_sweep_over_rooms_that_are_never_left_is_refused(tmp_path: Path) -> None:
-    """Five lines of TOML do not fill the memory, with --dry-run or without."""
+    """Five lines of TOML cannot exhaust memory, with or without --dry-run."""
     file = tmp_path / "rooms.toml"
     file.write_text(
         'seeds = 1\nsteps = 10\nworld = [{ kind = "four-rooms", slip = 1 }]\nagent = [{ kind = "smart" }]\n'
@@ -96,7 +96,7 @@ EDGES: tuple[float, ...] = (
 
 
 class Late(BaseException):
-    """Raised after ten seconds of computing, through everything."""
+    """Raised after ten CPU seconds; no handler catches it."""
 
 
 def late(number: int, frame: FrameType | None) -> None:
@@ -104,7 +104,7 @@ def late(number: int, frame: FrameType | None) -> None:
 
 
 def makers() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Return how each kind of problem and world is made, and the options of an example."""
+    """Return the constructor and example options of each kind of problem and world."""
     problems: dict[str, tuple[Any, dict[str, Any]]] = {
         name: (each[name], {}) for each in (PROBLEMS, SEVERAL_GAINS) for name in each
     }
@@ -112,7 +112,7 @@ def makers() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def try_all(kind: str) -> None:
-    """Print the number of values tried, and those that took too long or too much."""
+    """Print the number of values tried, and those that took too much time or memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGPROF, late)
     warnings.simplefilter("ignore")
@@ -128,7 +128,7 @@ def try_all(kind: str) -> None:
                 use(make(**{**example, option: edge}))
             except (Late, MemoryError) as error:
                 failed.append(f"{option}={edge}: {type(error).__name__}")
-            except Exception:  # noqa: BLE001, S110 - whatever it says, it ends
+            except Exception:  # noqa: BLE001, S110 - any error will do, as long as it ends
                 pass
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0.0)
@@ -136,7 +136,7 @@ def try_all(kind: str) -> None:
 
 
 def use(made: Any) -> None:
-    """Solve a problem; take a few steps in a world, and ask what is known of it."""
+    """Solve a problem; take a few steps in a world, and query its properties."""
     if isinstance(made, sj.SMDP):
         sj.solve(made)
         return
@@ -146,7 +146,7 @@ def use(made: Any) -> None:
 
 @pytest.mark.evidence
 def test_no_option_makes_a_problem_or_world_endless(counted: Counted) -> None:
-    """Values at the edge of each numeric option: within ten seconds of computing, and limited memory, there is an answer."""
+    """Extreme values of each numeric option get an answer within ten CPU seconds and limited memory."""
     tried, failed = 0, []
     for kind in makers():
         done = subprocess.run(

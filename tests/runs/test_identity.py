@@ -1,4 +1,4 @@
-"""The ids of cells, written down: results that people have keep the names of their cells."""
+"""Golden ids of cells: existing results keep the ids of their cells."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ MARKET = {
 }  # fmt: skip
 ADMISSION = {"kind": "admission-control", "capacity": [5, 20], "actions": ["given", "reversed"]}
 
-# Those of version 6 of the rules: a new version changes every id. Apart from a
-# new version, a change here makes everybody's results those of other cells.
+# For version 6 of the rules; a new version changes every id. Otherwise a change here would orphan all existing results.
 IDS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     (TWO_STATE, {"kind": "smart"}, ["e9ce062c0ebf8bd1"]),
     (TWO_STATE, {"kind": "relaxed-smart"}, ["33b1d244cad05247"]),
@@ -74,19 +73,19 @@ def cells(sweep: sj.runs.Sweep) -> list[str]:
 
 @pytest.mark.parametrize(("world", "agent", "ids"), IDS)
 def test_ids_stay_what_they_are(world: dict[str, Any], agent: dict[str, Any], ids: list[str]) -> None:
-    """A sweep that is read from TOML has the cells that it always had."""
+    """A sweep read from TOML has the same cell ids as ever."""
     assert cells(sj.runs.parse_sweep({"seeds": 1, "steps": 100, "world": [world], "agent": [agent]})) == ids
 
 
 def test_ids_of_a_sweep_in_python_stay_what_they_are() -> None:
-    """What is written in Python is named as it was written: a whole number as a whole number."""
+    """Sweeps written in Python keep ints as ints in their ids."""
     market = sj.runs.Entry("market", {"data": "synthetic", "segment_length": 1000, "state_size": 3.0})
     sweep = sj.runs.Sweep([market], [sj.runs.Entry("smart", {"step_size": 1})], seeds=[0], steps=100)
     assert cells(sweep) == ["3f25842aa140b789"]
 
 
 def test_a_bool_is_the_word_for_it() -> None:
-    """`true` and "yes" are one choice: one id, and the same world."""
+    """`true` and "yes" are the same choice: one id, and one world."""
     rooms = [{"kind": "four-rooms", "with_primitives": choice} for choice in (False, "no", True)]
     data = {"seeds": 1, "steps": 100, "agent": [{"kind": "smart"}]}
     false, no, true = (cells(sj.runs.parse_sweep({**data, "world": [room]})) for room in rooms)

@@ -1,4 +1,4 @@
-"""Runs that are taken side by side: their numbers are those of runs that are taken one after the other."""
+"""Runs in lanes give the same numbers as single runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WORLDS = {
 
 
 class Swayed(NamedTuple):
-    """A world that says wrongly that actions do not change its course: from step 20 on, action 1 leads to state 1."""
+    """A world that falsely claims to be unaffected by actions: from step 20 on, action 1 leads to state 1."""
 
     t: int = 0
     num_states: int = 2
@@ -95,7 +95,7 @@ def is_unswayed_breaking(world: Breaking) -> bool:
 
 
 class Written(NamedTuple):
-    """What running in lanes wrote, and the runs that it left to be made one after the other."""
+    """What running in lanes wrote, and the runs left to be made singly."""
 
     rows: Any
     curves: Any
@@ -105,7 +105,7 @@ class Written(NamedTuple):
 def in_lanes(
     world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int = 1, group: int = 1
 ) -> Written:
-    """Make runs side by side, interpreted."""
+    """Make runs in lanes, interpreted."""
     prepared = [ready(world, agent) for agent in agents]
     world = prepared[0][0]
     rngs = np.array([streams(seed, 2) for seed in seeds])
@@ -120,7 +120,7 @@ def in_lanes(
 
 
 def compare_with_single_runs(world: Any, agents: list[Any], seeds: list[int], steps: int) -> None:
-    """Compare some of the runs side by side with the run by itself, both interpreted, bit for bit."""
+    """Compare some runs in lanes with the single runs, both interpreted, bit for bit."""
     written = in_lanes(world, agents, seeds, steps, episodes=2)
     assert written.left == []
     rows, points = written.rows, evenly_spaced(2 * steps, 4)
@@ -163,21 +163,21 @@ def agents_of(kind: Any, num_states: int, ties: str = "random") -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "world"), list(zip(KINDS, itertools.cycle(WORLDS), strict=False)))
-def test_side_by_side_is_one_after_the_other(name: str, world: str) -> None:
-    """Every agent, and every estimator, in one of the worlds: the same bits, by the same rules."""
+def test_lanes_equal_single_runs(name: str, world: str) -> None:
+    """Every agent, and every estimator, gives the same bits in lanes and in single runs."""
     chosen = WORLDS[world]
     seeds = [5] * 9 if world == "two_state" else list(range(9))
     compare_with_single_runs(chosen, agents_of(KINDS[name], chosen.num_states), seeds, steps=10)
 
 
-def test_lanes_that_are_left_over_do_no_harm() -> None:
-    """So many runs that they fill one chunk and nine lanes of the next, which has room for more."""
+def test_surplus_lanes_are_harmless() -> None:
+    """Runs that fill one chunk and only nine lanes of the next are right."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (i + 1)) for i in range(LANES + 9)]
     compare_with_single_runs(WORLDS["two_state"], agents, [3] * len(agents), steps=3)
 
 
 def test_curves_are_means_in_the_order_of_their_runs() -> None:
-    """Two seeds share a curve; that of their runs is added in order, though other runs are made in between."""
+    """The runs that share a curve are added in order, even though other runs are made in between."""
     world, seeds = WORLDS["two_state"], [1, 2] * 10
     agents = [sj.smart(2, 2, step_size=0.05 * (1 + i // 2)) for i in range(len(seeds))]
     written = in_lanes(world, agents, seeds, steps=10, group=2)
@@ -191,8 +191,8 @@ def test_curves_are_means_in_the_order_of_their_runs() -> None:
         assert same(written.curves.means[cell], first + (second - first) / 2)
 
 
-def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
-    """Nothing is written of the runs, and all are to be made one after the other."""
+def test_a_false_claim_of_a_world_leaves_it_to_single_runs() -> None:
+    """If the world's claim is false, nothing is written, and all runs are left to be made singly."""
     agents = [sj.smart(2, 2, step_size=0.1) for _ in range(9)]
     before = in_lanes(Swayed(), agents, list(range(9)), steps=20)
     assert before.left == []
@@ -202,7 +202,7 @@ def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
 
 
 def test_a_step_that_breaks_the_rules_is_left_to_single_runs() -> None:
-    """Which run broke them, and how, is then said by the loop that always says it."""
+    """The error message then comes from the ordinary loop."""
     agents = [sj.smart(1, 2) for _ in range(9)]
     assert in_lanes(Breaking(), agents, list(range(9)), steps=30).left == [list(range(9))]
 
@@ -210,7 +210,7 @@ def test_a_step_that_breaks_the_rules_is_left_to_single_runs() -> None:
 def batch_of(
     world: Any, agents: list[Any], seeds: list[int], length: Length, planned: int, group: int = 1
 ) -> Batch:
-    """Run a batch as sweeps do; side by side if so many steps are planned."""
+    """Run a batch as sweeps do; in lanes if enough steps are planned."""
     recording = Recording(evenly_spaced(length.total, 5), group)
     return run_batch(
         world, stacked([copied(agent) for agent in agents]), seeds, length, recording, None, planned
@@ -218,7 +218,7 @@ def batch_of(
 
 
 def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Length, group: int = 1) -> None:
-    """Compare compiled batches, side by side and one after the other, bit for bit."""
+    """Compare compiled batches, in lanes and singly, bit for bit."""
     together = batch_of(world, agents, seeds, length, LANES_PAY, group)
     single = batch_of(world, agents, seeds, length, 0, group)
     for name in Batch._fields:
@@ -226,27 +226,27 @@ def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Len
         assert (one == other).all() if name == "errors" else same(one, other), name
 
 
-def test_compiled_batches_are_the_same_side_by_side() -> None:
-    """Sums of thousands of steps agree to the last bit: a world that draws nothing, two seeds, curves as means."""
+def test_compiled_batches_are_the_same_in_lanes() -> None:
+    """Thousands of steps agree to the last bit in a deterministic world, with two seeds and mean curves."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i // 2)) for i in range(40)]
     compare_batches(sj.worlds.TwoState(log_scale=1e-3), agents, [0, 1] * 20, Length(1000, 4), group=2)
 
 
 def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
-    """Each lane draws from its own stream."""
+    """So they do in a world that draws random numbers, where each lane has its own stream."""
     agents = [sj.smart(4, 2, step_size=0.1) for _ in range(33)]
     compare_batches(market("random"), agents, list(range(33)), Length(199, 5))
 
 
 @pytest.mark.parametrize("world", ["two_state", "random"])
 def test_the_loop_over_lanes_is_vectorised(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM makes vector instructions of the loop over lanes, where each action is tried once and where each lane draws.
+    """LLVM vectorises the loop over lanes, both where each action is tried once and where each lane draws.
 
-    If it could not, all numbers would stay the same, and lanes would be slower than single runs.
+    Otherwise all numbers would still be right, but lanes would be slower than single runs.
     """
     fresh = kernel(lanes.walk_lanes.python)
     monkeypatch.setattr(lanes, "walk_lanes", fresh)
-    monkeypatch.setattr(compiler, "keep", lambda *_, **__: None)  # code from disk could not be looked into
+    monkeypatch.setattr(compiler, "keep", lambda *_, **__: None)  # cached code could not be inspected
     chosen = WORLDS[world]
     agents = agents_of(sj.harmonic_r, chosen.num_states)
     batch_of(chosen, agents, [5] * 9, Length(10), LANES_PAY)
@@ -278,7 +278,7 @@ assert "sojourn.runs.lanes" not in sys.modules
 
 
 def test_batches_work_without_the_folder_of_lanes() -> None:
-    """If `rules/jit/lanes` cannot be imported, runs are made one after the other, and a warning says so."""
+    """If `rules/jit/lanes` cannot be imported, runs are made singly, and a warning says so."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i)) for i in range(9)]
     expected = batch_of(sj.worlds.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), 0)
     done = subprocess.run([sys.executable, "-c", _WITHOUT_LANES], capture_output=True, text=True, check=False)
@@ -287,8 +287,8 @@ def test_batches_work_without_the_folder_of_lanes() -> None:
     assert "everything works, but takes longer without lanes" in done.stderr
 
 
-def test_a_halt_stops_runs_side_by_side() -> None:
-    """As it stops single runs."""
+def test_the_halt_flag_stops_lanes() -> None:
+    """The halt flag stops runs in lanes as it stops single runs."""
     stop = StopFlag()
     stop.set()
     agents = stacked([sj.harmonic_r(2, 2) for _ in range(9)])
@@ -303,8 +303,8 @@ def group_of(agents: list[Any], world: Any, time: float = np.inf) -> LaneGroup |
     return lane_group(world, stacked(agents), rngs, Course(10, 10, *extent(world), time))
 
 
-def test_what_cannot_be_taken_side_by_side() -> None:
-    """Worlds that actions move, agents with loops or memories of their own, times that end runs, and few runs."""
+def test_what_lanes_cannot_take() -> None:
+    """Not in lanes: worlds affected by actions, agents with loops or memory, runs that end at a time, and too few runs."""
     two_state = sj.worlds.TwoState(log_scale=1e-3)
     many = [sj.smart(2, 2) for _ in range(9)]
     assert group_of(many, two_state) is not None
@@ -319,7 +319,7 @@ def test_what_cannot_be_taken_side_by_side() -> None:
 @pytest.mark.parametrize("one_world", [True, False])
 @pytest.mark.parametrize(("count", "group"), [(90, 30), (100, 1), (64, 2), (70, 7)])
 def test_every_run_has_its_chunk(count: int, group: int, one_world: bool) -> None:
-    """Each run is made once, with at most 31 others that meet the same world, and after those before it in its curve."""
+    """Each run is in exactly one chunk, with at most 31 others of the same world, and after its predecessors in its curve."""
     seeds = np.arange(count) % max(group, 4)
     together = LaneGroup(None, None, None, None, None, one_world)  # type: ignore[arg-type] # nothing else matters here
     made = chunks(together, seeds, group)
@@ -337,7 +337,7 @@ def test_every_run_has_its_chunk(count: int, group: int, one_world: bool) -> Non
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", KINDS)
 def test_every_compiled_batch_is_the_same(name: str, world: str) -> None:
-    """Every agent, with every estimator, in every such world, compiled, with both ways to break ties."""
+    """Every agent, with every estimator, in every such world, compiled, with both tie-breaking rules."""
     for ties in ("random", "lowest"):
         chosen = WORLDS[world]
         agents = agents_of(KINDS[name], chosen.num_states, ties) * 4

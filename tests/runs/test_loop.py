@@ -52,8 +52,8 @@ def test_readings_and_decay_interpreted_equal_compiled(greedy: str) -> None:
     assert same(fast, sj.run(WORLD, agent, steps=300, seed=3, compiled=False))
 
 
-def test_the_agent_passed_in_stays_as_it_was() -> None:
-    """A run trains a copy."""
+def test_the_agent_passed_in_is_not_modified() -> None:
+    """A run trains a copy of the agent."""
     agent = sj.smart(2, 2)
     sj.run(WORLD, agent, steps=100)
     assert (agent.q == 0.0).all()
@@ -69,7 +69,7 @@ def test_totals_add_up() -> None:
 
 
 def test_curve_ends_at_the_totals() -> None:
-    """The last record is the whole run, and records lie where they were asked for."""
+    """The last record is the whole run, and records are at the requested steps."""
     run = sj.run(WORLD, sj.harmonic_r(2, 2), steps=500, episodes=2, record=sj.runs.evenly_spaced(1000, 10))
     assert run.curve.step.tolist() == list(range(100, 1001, 100))
     assert run.curve.reward[-1] == run.reward
@@ -80,21 +80,21 @@ def test_curve_ends_at_the_totals() -> None:
 
 
 def test_records_do_not_change_the_run() -> None:
-    """A run is the same whether it is recorded often, seldom or never."""
+    """A run is the same however often it is recorded."""
     runs = [sj.run(WORLD, sj.smart(2, 2), steps=700, record=record) for record in (0, 7, 300)]
     assert same(runs[0].agent, runs[1].agent)
     assert same(runs[1].agent, runs[2].agent)
 
 
 def test_a_prefix_of_a_run_is_a_shorter_run() -> None:
-    """What was recorded at step n is what a run of n steps ends with."""
+    """The record at step n equals the end of a run of n steps."""
     long = sj.run(WORLD, sj.harmonic_r(2, 2), steps=1000, record=np.array([137, 1000]))
     short = sj.run(WORLD, sj.harmonic_r(2, 2), steps=137, record=0)
     assert (long.curve.reward[0], long.curve.rate[0]) == (short.reward, short.rate)
 
 
 def test_blocks_do_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that is cut into blocks, to stay interruptible, is the same run."""
+    """Cutting a run into blocks, to keep it interruptible, does not change it."""
     whole = sj.run(WORLD, sj.harmonic_r(2, 2), steps=1000, episodes=2, seed=5)
     monkeypatch.setattr("sojourn.runs.loop._BLOCK", 77)
     assert same(sj.run(WORLD, sj.harmonic_r(2, 2), steps=1000, episodes=2, seed=5), whole)
@@ -122,7 +122,7 @@ def test_memory_does_not_grow_with_steps() -> None:
 
 
 def test_the_loop_releases_the_interpreter() -> None:
-    """While a run is going on, other threads run too."""
+    """Other threads make progress during a run."""
     sj.run(WORLD, sj.smart(2, 2), steps=10)
     worker = threading.Thread(target=sj.run, args=(WORLD, sj.smart(2, 2), 1000, 5000))
     worker.start()
@@ -144,7 +144,7 @@ except KeyboardInterrupt:
 
 
 def test_a_long_run_can_be_interrupted() -> None:
-    """Ctrl-C in the middle of a run is a KeyboardInterrupt within a moment, and nothing worse."""
+    """Ctrl-C in the middle of a run raises KeyboardInterrupt within a moment, and nothing worse."""
     out = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=120
     )
@@ -152,14 +152,14 @@ def test_a_long_run_can_be_interrupted() -> None:
 
 
 def test_a_table_of_whole_numbers_learns_like_one_of_floats() -> None:
-    """A warm start with whole numbers is not truncated."""
+    """A warm start from an integer table learns floats."""
     agent = sj.smart(2, 2)
     whole = sj.run(WORLD, agent._replace(values=sj.agents.Table(np.zeros((2, 2), dtype=int))), steps=100)
     assert same(whole.agent, sj.run(WORLD, agent, steps=100).agent)
 
 
 def test_divergence_is_announced() -> None:
-    """R-Learning with a large step size diverges on long durations, and the run says so."""
+    """R-Learning with a large step size diverges on long durations, with a warning."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="RLearning with Incremental diverged"):  # beta tau is far above 2
         run = sj.run(sj.worlds.TwoState(log_scale=0.05), agent, steps=1000)
@@ -204,7 +204,7 @@ def test_wrong_input_gets_one_sentence(call: Any, error: Any, message: str) -> N
 
 
 def test_a_value_that_falls_to_minus_infinity_has_diverged() -> None:
-    """What was -inf from the beginning is an action that there is not; what becomes -inf has diverged."""
+    """An initial value of -inf marks a missing action; a value that becomes -inf has diverged."""
     agent = sj.agents.fixed_rate(
         2, 2, rate=1e308, step_size=1.0, exploration=0.5
     )  # times any duration above 2 too much

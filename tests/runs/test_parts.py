@@ -1,4 +1,4 @@
-"""Parts of a sweep that are not what they should be: each is found, named, kept, and its runs are run again."""
+"""Damaged parts of a sweep are detected, reported, kept, and their runs repeated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL: dict[str, Any] = {
 
 
 class Inline(Executor):
-    """Executes at once, but for the first so many tasks gives up after them."""
+    """Executes tasks immediately, and breaks after a given number."""
 
     def __init__(self, most: int = 10**9) -> None:
         self.left = most
@@ -54,7 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
 
 @pytest.fixture
 def half(small: sj.runs.Sweep, tmp_path: Path) -> Path:
-    """A folder with all but the last part, as a kill leaves it."""
+    """A folder with all parts but the last, as after a kill."""
     planned = len(list(tasks.plan(small)))
     assert sj.run_sweep(small, tmp_path / "half", Inline(planned - 1), jobs=1).lost
     return tmp_path / "half"
@@ -120,10 +120,10 @@ def flipped(path: Path, _: Path) -> None:
     "damage", [empty_folder, copied_content, copied_with_its_seal, cut, emptied, a_pipe, flipped]
 )
 @pytest.mark.parametrize("kind", ["rows", "curves"])
-def test_a_bad_part_is_named_kept_and_run_again(
+def test_a_damaged_part_is_reported_kept_and_repeated(
     damage: Callable[[Path, Path], None], kind: str, small: sj.runs.Sweep, half: Path, tmp_path: Path
 ) -> None:
-    """Whatever became of a part between two goes, the tables are those of a sweep that nobody touched."""
+    """Whatever happens to a part between two runs, the tables are those of an undisturbed sweep."""
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
     bad, other = the_parts(half, kind)[1:3]
     damage(bad, other)
@@ -135,8 +135,8 @@ def test_a_bad_part_is_named_kept_and_run_again(
     assert not (half / "parts").exists()
 
 
-def test_a_part_that_vanishes_is_run_again(small: sj.runs.Sweep, half: Path, tmp_path: Path) -> None:
-    """One of the two files of a task, or both: whatever is missing is made anew."""
+def test_a_missing_part_is_made_again(small: sj.runs.Sweep, half: Path, tmp_path: Path) -> None:
+    """If one or both files of a task are missing, they are made again."""
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
     the_parts(half)[0].unlink()
     the_parts(half, "curves")[1].unlink()
@@ -146,7 +146,7 @@ def test_a_part_that_vanishes_is_run_again(small: sj.runs.Sweep, half: Path, tmp
 
 @pytest.mark.parametrize("step", [509, pytest.param(1, marks=pytest.mark.evidence)])
 def test_every_flipped_bit_is_found(step: int, small: sj.runs.Sweep, half: Path, counted: Counted) -> None:
-    """No single bit of a part can be another without breaking its seal; what has a broken seal is set aside, unread."""
+    """Flipping any single bit of a part breaks its seal; parts with broken seals are set aside, unread."""
     planned = [store.identity(task, tasks.rules_of(task)) for task in tasks.plan(small)]
     tried = missed = 0
     for kind in ("rows", "curves"):
@@ -158,15 +158,15 @@ def test_every_flipped_bit_is_found(step: int, small: sj.runs.Sweep, half: Path,
             tried += 1
             missed += store._is_sealed(path, planned[0], kind, seal)
             if bit % (509 * 10) == 0:
-                assert store.Parts(half, curves=True).looked_through(planned) == ([], [path.name])
+                assert store.Parts(half, curves=True).verify(planned) == ([], [path.name])
             path.write_bytes(sound)
     counted("flipped bits of parts", tried=tried, failed=missed)
 
 
-def test_a_disk_that_damages_everything_ends_it(
+def test_a_faulty_disk_ends_the_sweep(
     small: sj.runs.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sweep does not go round for ever: after three times it says what is wrong."""
+    """A sweep does not retry for ever: after three rounds it reports what is wrong."""
     sound = files.write_bytes
     monkeypatch.setattr("sojourn.runs.store.write_bytes", lambda path, data: sound(path, data[:-1]))
     with told("were damaged"), pytest.raises(OSError, match="damages what is written to it"):
@@ -177,7 +177,7 @@ def test_a_disk_that_damages_everything_ends_it(
 
 
 class OtherRules(Inline):
-    """An executor one of whose workers has other rules, as one with another version of the package."""
+    """An executor with one worker whose rules differ, as with another version of the package."""
 
     def __init__(self, answer: Callable[[tasks.Executed], Any]) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class OtherRules(Inline):
 def test_a_worker_with_other_rules_is_refused_by_name(
     answer: Callable[[tasks.Executed], Any], place: str, small: sj.runs.Sweep, tmp_path: Path
 ) -> None:
-    """Nothing of what it ran is kept; without it, the sweep goes on to the same tables."""
+    """None of its results are kept; without that worker, the sweep resumes and gives the same tables."""
     with pytest.raises(ValueError, match=f"^the rules at {place} are not those of this command, so nothing"):
         sj.run_sweep(small, tmp_path / "out", OtherRules(answer), jobs=1)
     kept = [path.name[:8] for path in the_parts(tmp_path / "out")]
@@ -220,7 +220,7 @@ def test_a_worker_with_other_rules_is_refused_by_name(
 def test_a_sweep_goes_on_by_the_rules_that_it_began_with(
     small: sj.runs.Sweep, half: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an edit of a rule, or an update, what was begun is not mixed with other numbers."""
+    """After a rule was edited, or the package updated, an unfinished sweep is not mixed with new numbers."""
     before = sorted(path.name for path in (half / "parts").iterdir())
     monkeypatch.setattr(store, "source_digest", lambda: "another")
     with pytest.raises(ValueError, match="was begun with another version of Sojourn"):
@@ -232,7 +232,7 @@ def test_a_sweep_goes_on_by_the_rules_that_it_began_with(
 
 
 def test_actions_of_any_number_are_kept() -> None:
-    """The action 70,000 is 70,000 in the table; one that does not fit is refused, not cut."""
+    """Action 70,000 is 70,000 in the table; one that does not fit is refused rather than truncated."""
     column = results.policy_column(np.array([[0, 65_535, 65_536, 70_000, 2**32 - 1]]))
     assert column.to_list() == [[0, 65_535, 65_536, 70_000, 2**32 - 1]]
     with pytest.raises(ValueError, match="has the action 4,294,967,296"):
@@ -250,7 +250,7 @@ def test_a_sweep_keeps_an_action_beyond_sixteen_bits(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """What an earlier version has finished is still read, but not gone on with."""
+    """A finished folder of an earlier version can still be read, but not resumed."""
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     file = tmp_path / "out" / "sweep.json"
     text = file.read_text().replace(f'"schema_version": {results.SCHEMA_VERSION}', '"schema_version": 3')
@@ -268,7 +268,7 @@ def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.runs.Swee
 def test_a_planted_link_stops_a_sweep_and_changes_nothing_elsewhere(
     planted: str, small: sj.runs.Sweep, tmp_path: Path
 ) -> None:
-    """Where a sweep would write through a link, it says so; what the link leads to stays as it was."""
+    """A sweep refuses to write through a link, and the link's target stays unchanged."""
     elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
     out.mkdir()
     if planted == "parts":

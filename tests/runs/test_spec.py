@@ -61,7 +61,7 @@ def test_toml_and_python_are_the_same(tmp_path: Path) -> None:
 
 
 def test_every_experiment_in_the_repository_is_valid() -> None:
-    """The sweeps that come with the project can be read."""
+    """All sweep files in the repository are valid."""
     files = sorted(Path(__file__).resolve().parents[2].glob("experiments/*.toml"))
     assert files
     for file in files:
@@ -69,7 +69,7 @@ def test_every_experiment_in_the_repository_is_valid() -> None:
 
 
 def test_spaces_have_exact_ends() -> None:
-    """Grids begin and end at the very numbers that were written, and ascend evenly between them."""
+    """Grids begin and end at exactly the given numbers, and ascend evenly between them."""
     values = spec.spaced("logspace", 1e-5, 1e-1, 30)
     assert (values[0], values[-1], len(values)) == (1e-5, 1e-1, 30)
     assert values == pytest.approx(np.geomspace(1e-5, 1e-1, 30), rel=1e-14)
@@ -78,7 +78,7 @@ def test_spaces_have_exact_ends() -> None:
 
 
 def test_the_id_of_a_cell_is_its_content() -> None:
-    """The order of options does not matter to an id; everything else does."""
+    """An id depends on everything but the order of options."""
     text = spec.canonical_text("smart", {"step_size": 0.1, "exploration": 0.2})
     assert text == spec.canonical_text("smart", {"exploration": 0.2, "step_size": 0.1})
     other_text = spec.canonical_text("smart", {"step_size": 0.2, "exploration": 0.2})
@@ -140,7 +140,7 @@ def test_the_id_of_a_cell_is_its_content() -> None:
     ],
 )
 def test_wrong_data_gets_one_sentence(data: dict[str, Any], message: str) -> None:
-    """The key, the place, and the nearest valid name."""
+    """The error names the key, its place, and the nearest valid name."""
     with pytest.raises(ValueError, match=message) as caught:
         sj.runs.parse_sweep(data)
     assert "\n" not in str(caught.value)
@@ -161,7 +161,7 @@ def test_wrong_types_get_one_sentence(data: dict[str, Any], message: str) -> Non
         sj.runs.parse_sweep(data)
 
 
-def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
     """The error names the file and the line."""
     file = tmp_path / "bad.toml"
     file.write_text("seeds = = 3")
@@ -169,8 +169,8 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
         sj.runs.load_sweep(file)
 
 
-# What the rules give, by their version. The numbers are the same on every machine; if a change
-# of a rule changes them, raise RULES_VERSION and add the new hash beside it.
+# Hashes of the rules' numbers, by version. They are the same on every machine; if a changed rule changes them,
+# raise RULES_VERSION and add the new hash.
 NUMBERS = {
     1: "5bea54115ae19fba",
     2: "5bea54115ae19fba",
@@ -190,7 +190,7 @@ KINDS = (
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.evidence)])
 def test_numbers_change_only_with_the_rules_version(compiled: bool) -> None:
-    """Every agent gives, on a few steps, the numbers that belong to this version of the rules."""
+    """On a few steps, every agent gives the recorded numbers of this version of the rules."""
     digest = hashlib.sha256()
     assert set(KINDS) <= set(agent_kinds())
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""What is stopped stops alone: work of the same process goes on."""
+"""Stopping one piece of work does not stop other work in the same process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def batch(steps: int, stop: StopFlag) -> int:
 
 
 def test_a_flag_stops_its_own_batches_only() -> None:
-    """A run of an hour ends at once when its flag is set; one with another flag does not notice."""
+    """Setting its flag ends a run of an hour at once; a run with another flag is unaffected."""
     mine, other = StopFlag(), StopFlag()
     assert batch(10, mine) == 10
     with ThreadPoolExecutor(1) as pool:
@@ -50,7 +50,7 @@ def sweep(steps: int) -> sj.runs.Sweep:
 
 
 def test_a_sweep_that_is_stopped_stops_no_other(tmp_path: Path) -> None:
-    """Of two sweeps in one process, one interrupted while the other works, the other ends with its whole table."""
+    """Interrupting one of two sweeps in a process leaves the other to finish with its complete table."""
     interrupted = threading.Event()
 
     def stop(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:

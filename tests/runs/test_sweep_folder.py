@@ -43,7 +43,7 @@ SMALL: dict[str, Any] = {
     ],
 }
 
-# Two seconds on two cores, in many tasks: long enough to be disturbed.
+# Many tasks, two seconds on two cores: long enough to be disturbed.
 LONG = """
 name = "long"
 seeds = 8
@@ -71,7 +71,7 @@ rate_step_size = { logspace = [1e-4, 1e-1, 20] }
 
 
 class Inline(Executor):
-    """An executor that does everything at once, or fails as told."""
+    """An executor that runs tasks immediately, or fails on request."""
 
     def __init__(self, failing: tuple[int, ...] = ()) -> None:
         self.failing = failing
@@ -111,7 +111,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
 
 
 def test_rows_are_runs(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """Every row has the numbers, the policy and the curve of that very run."""
+    """Every row has the numbers, the policy and the curve of its run."""
     undisturbed(small, tmp_path / "out")
     table = sj.load_results(tmp_path / "out")
     curves = pl.read_parquet(tmp_path / "out" / results.CURVES)
@@ -146,7 +146,7 @@ def test_rows_are_runs(small: sj.runs.Sweep, tmp_path: Path) -> None:
 
 
 def test_the_schema_is_the_documented_one(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """The columns, their order and their types are those of the documentation."""
+    """The columns, their order and their types are as documented."""
     undisturbed(small, tmp_path / "out")
     table = sj.load_results(tmp_path / "out")
     options = ["log_scale", "step_size", "exploration", "exploration_factor"]
@@ -184,7 +184,7 @@ def test_the_schema_is_the_documented_one(small: sj.runs.Sweep, tmp_path: Path) 
 
 
 def test_mean_curves_have_intervals(tmp_path: Path) -> None:
-    """Means over the seeds have the interval by Student's t that SciPy has; one seed has none, and CSV has both tables."""
+    """Means over seeds have the same Student intervals as SciPy's; a single seed has none, and CSV export has both tables."""
     for name, more in (("each", {}), ("mean", {"curves": "mean"}), ("one", {"curves": "mean", "seeds": 1})):
         with ThreadPoolExecutor(2) as pool:
             sj.run_sweep(sj.runs.parse_sweep({**SMALL, "seeds": 4, **more}), tmp_path / name, pool, jobs=2)
@@ -213,7 +213,7 @@ def test_mean_curves_have_intervals(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    """Any cut into tasks and any number of jobs give the same table."""
+    """The table does not depend on the partition into tasks or on the number of jobs."""
     specification = sj.runs.parse_sweep(SMALL)
     whole = undisturbed(specification, tmp_path / "whole")
     monkeypatch.setattr(tasks, "BATCH_RUNS", 4)
@@ -223,7 +223,7 @@ def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_lost_tasks_are_run_again(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """What an executor loses is reported, and only that is executed the next time."""
+    """Lost tasks are reported, and only they are executed the next time."""
     folder = tmp_path / "out"
     planned = list(tasks.plan(small))
     outcome = sj.run_sweep(small, folder, Inline(failing=(2, 5)), jobs=1)
@@ -241,7 +241,7 @@ def test_lost_tasks_are_run_again(small: sj.runs.Sweep, tmp_path: Path) -> None:
 
 @pytest.mark.interpreted
 def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """An option that is a word in one agent and absent in the others is a column of text."""
+    """An option that is a word for one agent and missing for others is a text column."""
     agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
     specification = sj.runs.parse_sweep({**SMALL, "agent": agents})
     undisturbed(specification, tmp_path / "out")
@@ -251,7 +251,7 @@ def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
 
 @pytest.mark.interpreted
 def test_copies_of_a_file_are_one_cell_under_their_own_paths(tmp_path: Path) -> None:
-    """Data is identified by its content, so that copies share an id; each table has the path that its sweep gave."""
+    """Data is identified by its content, so copies share an id; each table keeps the path given in its sweep."""
     paths = [str(tmp_path / name) for name in ("one.json", "copy.json")]
     cells = set()
     for path in paths:
@@ -268,7 +268,7 @@ def test_copies_of_a_file_are_one_cell_under_their_own_paths(tmp_path: Path) -> 
 
 
 def test_failed_runs_are_recorded(tmp_path: Path) -> None:
-    """A run that breaks a rule is in the table with its sentence; the others are complete."""
+    """A run that breaks a rule is in the table with its error; the others are complete."""
     worlds = [{"kind": "two-state", "log_scale": [1e-3, 0.1]}]
     data = {**SMALL, "steps": 4000, "seeds": 3, "world": worlds, "agent": [{"kind": "random-agent"}]}
     outcome = sj.run_sweep(sj.runs.parse_sweep(data), tmp_path / "out", Inline(), jobs=1)
@@ -282,7 +282,7 @@ def test_failed_runs_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None:
-    """Another sweep, and a folder with other things in it, are refused, and nothing is touched."""
+    """A folder of another sweep, or with other files, is refused and left untouched."""
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     other = sj.runs.parse_sweep({**SMALL, "seeds": 2})
     with pytest.raises(ValueError, match="holds another sweep"):
@@ -301,8 +301,8 @@ def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None
 
 
 @pytest.mark.interpreted
-def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
-    """The rate that an agent is fixed at is a column of its own beside the learned one."""
+def test_an_option_does_not_shadow_a_figure(tmp_path: Path) -> None:
+    """The option `rate` of an agent has its own column beside the learned rate."""
     agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
     sj.run_sweep(sj.runs.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
     table = sj.load_results(tmp_path / "out")
@@ -312,7 +312,7 @@ def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
 
 
 def test_estimates() -> None:
-    """An estimate is positive and of the right order."""
+    """An estimate is positive and of the right order of magnitude."""
     forecast = tasks.estimate(sj.runs.parse_sweep(SMALL), jobs=2)
     assert 0.0 < forecast.seconds < 10.0
     assert 0 < forecast.memory < 1e8
@@ -324,7 +324,7 @@ def test_estimates() -> None:
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
-    """A long sweep, and the table that an undisturbed run of it gives."""
+    """A long sweep, and its table from an undisturbed run."""
     folder = tmp_path_factory.mktemp("long")
     file = folder / "long.toml"
     file.write_text(LONG)
@@ -359,14 +359,14 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
 def test_killed_at_random_moments(
     kills: int, which: str, request: pytest.FixtureRequest, counted: Counted, tmp_path: Path
 ) -> None:
-    """A sweep that is killed again and again, at random moments, ends with the table of one that never was."""
+    """A sweep that is killed repeatedly at random moments ends with the table of an undisturbed one."""
     file, expected = request.getfixturevalue(which)
     out = tmp_path / "out"
     moments = random.Random(5)
     for kill in range(kills):
         parts = len(list(out.glob("parts/0*.parquet")))
         process = started(file, out)
-        if kill % 2:  # at work: a moment after it has finished something
+        if kill % 2:  # while it works: shortly after it has finished something
             wait_for_parts(out, more_than=parts)
         time.sleep(moments.uniform(0.0, 0.1 if kill % 2 else 1.0))
         process.send_signal(signal.SIGKILL)
@@ -383,7 +383,7 @@ def test_killed_at_random_moments(
 
 
 def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path) -> None:
-    """Ctrl-C ends with one sentence and code 130, and the same command goes on."""
+    """Ctrl-C ends with one sentence and exit code 130, and the same command resumes."""
     file, expected = long
     out = tmp_path / "out"
     process = started(file, out)
@@ -401,13 +401,13 @@ def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path)
     assert contents(out) == expected
 
 
-def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
-    """A second process on the same folder refuses politely; the first does not notice."""
+def test_a_second_process_is_refused(long: tuple[Path, bytes], tmp_path: Path) -> None:
+    """A second process on the same folder is refused with a sentence; the first is unaffected."""
     file, expected = long
     out = tmp_path / "out"
     first = started(file, out)
     wait_for_parts(out)
-    first.send_signal(signal.SIGSTOP)  # it would be done before the second has begun
+    first.send_signal(signal.SIGSTOP)  # it would finish before the second starts
     second = started(file, out)
     _, errors = second.communicate()
     first.send_signal(signal.SIGCONT)
@@ -419,7 +419,7 @@ def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """A disk that takes no more ends the sweep with one sentence; with room again, it goes on."""
+    """A full disk ends the sweep with one sentence; once there is room, it resumes."""
     file, out = tmp_path / "small.toml", tmp_path / "out"
     file.write_text(LONG.replace("1e-1, 12]", "1e-1, 3]").replace("seeds = 8", "seeds = 1"))
 
@@ -427,7 +427,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
 
-    # Machine code of its own, which the lack of room cannot damage; made before, so that none is missing.
+    # A separate cache of machine code, filled beforehand, which the full disk cannot affect.
     expected = undisturbed(sj.runs.load_sweep(file), tmp_path / "other")
     shutil.copytree(cache_folder(), tmp_path / "cache" / cache_folder().name)
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
@@ -494,7 +494,7 @@ print(outcome.runs, peak)
 
 
 def test_memory_does_not_grow_with_runs(tmp_path: Path) -> None:
-    """A million short runs need no more memory than ten thousand, but for a constant."""
+    """A million short runs need no more memory than ten thousand, apart from a constant."""
     peaks = []
     for worlds in (1, 100):
         out = subprocess.run(
@@ -510,7 +510,7 @@ def test_memory_does_not_grow_with_runs(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path) -> None:
-    """On a Dask cluster of two workers, one killed half-way, the table is the same."""
+    """On a Dask cluster of two workers, one of them killed half-way, the table is the same."""
     from distributed import Client, LocalCluster
 
     file, expected = long
@@ -544,8 +544,8 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
     assert contents(tmp_path / "out") == expected
 
 
-def test_no_scheduler() -> None:
-    """A cluster that is not there is one sentence."""
+def test_a_missing_cluster_is_reported() -> None:
+    """A missing cluster is reported in one sentence."""
     with (
         pytest.raises(ValueError, match="no Dask scheduler at tcp"),
         executor(None, "tcp://127.0.0.1:1"),

@@ -1,4 +1,4 @@
-"""Sweeps over every option of every kind, two values at a time: each cell has the numbers of a run of its own.
+"""Sweeps over every option of every kind, two values at a time: each cell has the numbers of a separate run.
 
 The options come from the lists of agents, estimators and worlds. An option without two values here fails a test.
 """
@@ -78,13 +78,13 @@ OWN_OF_AGENTS: dict[tuple[str, str], Sequence[Any]] = {
     ("fixed_rate", "rate"): (0, 1.5, "cumulative", {"kind": "time-smoothed", "step_size": 0.1}),
 }
 GIVEN: dict[str, dict[str, Any]] = {"oracle": {"model": "gosavi"}}
-OF_LISTS = {"bounds"}  # options that only lists can be written for, which a sweep takes for several values
+OF_LISTS = {"bounds"}  # options whose values are lists, which a sweep would read as several choices
 REFUSED = {
     ("smdp_q_learning", "centring"),
     ("rvi_q", "centring"),
-}  # options that may only be left out, or be 0
+}  # options that may only be omitted or 0
 
-# What is known must come from somewhere: a block that is begun takes time, and a mean rate has transitions.
+# Prior knowledge must be consistent: a block in progress takes time, and a mean rate has transitions.
 BEGUN = {("AdaptiveRatio", "pending"): {"duration": 1}, ("MeanOfRates", "rate"): {"transitions": 1}}
 
 WORLDS: dict[tuple[str, str], Sequence[Any]] = {
@@ -103,7 +103,7 @@ WORLDS: dict[tuple[str, str], Sequence[Any]] = {
     ("ratio_vs_step_rate", "chance"): (0.01, 0.5),
     ("random_changes", "number"): (0, 3),
 }
-GIVEN_TO_WORLDS: dict[str, dict[str, Any]] = {  # so that the option shows within a few steps
+GIVEN_TO_WORLDS: dict[str, dict[str, Any]] = {  # so that the option matters within a few steps
     "pay_rise": {"hold": 50},
     "heavy_tails": {"hold": 50},
     "rush_hours": {"hold": 50},
@@ -113,7 +113,7 @@ GIVEN_TO_WORLDS: dict[str, dict[str, Any]] = {  # so that the option shows withi
 FILES = {("market", option) for option in ("data", "fill", "repair")} | {("model", "data")}
 NO_EFFECT = {
     ("market", "repair"),  # sound bars need no repair
-    # Where all values are the same at first, only their differences count.
+    # If all values start equal, only their differences matter.
     *itertools.product(
         ("smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "fixed_rate", "h_learning"),
         ("initial",),
@@ -171,7 +171,7 @@ def values_of_world(name: str, option: str, folder: Path) -> Sequence[Any]:
 
 
 def near(name: str, option: str) -> Sequence[Any]:
-    """Return values to try for an option of a world; none if nobody has thought of any."""
+    """Return values to try for an option of a world; none if none are listed."""
     kind = option_kinds(world_kind(name).make)[option]
     default = inspect.signature(world_kind(name).make).parameters[option].default
     if (name, option) in WORLDS:
@@ -186,7 +186,7 @@ def near(name: str, option: str) -> Sequence[Any]:
 
 
 def given_to_world(name: str, option: str, folder: Path) -> dict[str, Any]:
-    """Return the options that a world needs besides the one that is swept."""
+    """Return the options that a world needs besides the swept one."""
     needs_file = (name, option) in {("model", "actions"), ("market", "fill"), ("market", "repair")}
     data = {"data": files(name, "data", folder)[-1]} if needs_file else {}
     return {**world_kind(name).example, **GIVEN_TO_WORLDS.get(name, {}), **data}
@@ -201,7 +201,7 @@ def can_be_made(name: str, options: Mapping[str, Any]) -> bool:
 
 
 def files(name: str, option: str, folder: Path) -> Sequence[Any]:
-    """Return values of an option that needs files: their paths, or what is to be done with a file with a gap."""
+    """Return values of an option that needs files: their paths, or how to treat a file with a gap."""
     if name == "model":
         paths = [folder / "one.json", folder / "other.json"]
         for path, model in zip(paths, (gosavi(), long_return()), strict=True):
@@ -220,7 +220,7 @@ def files(name: str, option: str, folder: Path) -> Sequence[Any]:
 
 
 def test_every_option_has_two_values() -> None:
-    """No option of a listed agent, estimator or world is left out below, unless it takes something that no sweep can hold."""
+    """Every option of a listed agent, estimator or world is tested below, unless no sweep can express its values."""
     lacking = [
         f"{kind}: {option}"
         for kind, option in options_of_agents()
@@ -240,7 +240,7 @@ def test_every_option_has_two_values() -> None:
 
 
 def swept(world: sj.runs.Entry, agent: sj.runs.Entry) -> pl.DataFrame:
-    """Return what a sweep of a few runs says of them, in the order of its table."""
+    """Return the results of a sweep of a few runs, in the order of its table."""
     sweep = sj.runs.Sweep([world], [agent], seeds=SEEDS, steps=STEPS)
     rows = pl.concat([tabulate(task, execute(task).batch, 0.0)[0] for task in plan(sweep)])
     return rows.select("cell", "seed", *FIGURES, "policy", "error")
@@ -248,7 +248,7 @@ def swept(world: sj.runs.Entry, agent: sj.runs.Entry) -> pl.DataFrame:
 
 @functools.cache
 def alone(world: str, agent: str) -> pl.DataFrame:
-    """Return the same of a sweep of one cell, whose numbers are those of `run`."""
+    """Return the same for a sweep of one cell, whose numbers are those of `run`."""
     (world_name, world_options), (kind, options) = json.loads(world), json.loads(agent)
     rows = swept(sj.runs.Entry(world_name, world_options), sj.runs.Entry(kind, options))
     made = build_world(world_name, world_options)
@@ -273,7 +273,7 @@ def alone(world: str, agent: str) -> pl.DataFrame:
 def wrong_pairs(
     values: Sequence[Any], world: Callable[[Any], sj.runs.Entry], agent: Callable[[Any], sj.runs.Entry]
 ) -> tuple[int, list[Any], bool]:
-    """Sweep two values at a time, in both orders; return how many, those that are not as alone, and whether any differ."""
+    """Sweep pairs of values in both orders; return their number, the pairs that differ from single cells, and whether any values differ."""
     singles = [
         alone(*(json.dumps([entry.kind, entry.options]) for entry in (world(value), agent(value))))
         for value in values
@@ -302,7 +302,7 @@ def sweep_agent(kind: str, option: str, values: Sequence[Any]) -> tuple[int, lis
     world = sj.runs.Entry("wear") if is_tiles else sj.runs.Entry("gosavi")
     given: dict[str, Any] = {"tilings": 2, "tiles": 4} if is_tiles else GIVEN.get(kind, {})
     if "step_size" in option_kinds(agent_kinds()[kind].make):
-        given = {"step_size": 0.5, **given}  # so that every option shows within a few steps
+        given = {"step_size": 0.5, **given}  # so that every option matters within a few steps
     return wrong_pairs(values, functools.partial(_same, world), with_option(kind, given, option))
 
 
@@ -319,7 +319,7 @@ def sweep_agent(kind: str, option: str, values: Sequence[Any]) -> tuple[int, lis
 )
 @pytest.mark.interpreted  # types of numbers matter to the compiler, so one of them is compiled, and with `evidence` all
 def test_two_values_of_an_option(kind: str, option: str, values: Sequence[Any]) -> None:
-    """Cells whose agents differ in type, in types of numbers or in shapes of arrays have the numbers that they have alone."""
+    """Cells whose agents differ in type, dtype or array shape have the same numbers as alone."""
     tried, wrong, differ = sweep_agent(kind, option, values)
     assert tried == len(values) * (len(values) - 1)
     assert not wrong
@@ -328,7 +328,7 @@ def test_two_values_of_an_option(kind: str, option: str, values: Sequence[Any]) 
 
 @pytest.mark.interpreted
 def test_types_that_alternate() -> None:
-    """Rows and mean curves are in the order of the grid, whichever agents were run together."""
+    """Rows and mean curves are in grid order, whichever agents were batched together."""
 
     def tables(step_sizes: list[float], references: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
         agent = sj.runs.Entry("rvi_q", {"step_size": step_sizes, "reference": references})
@@ -351,7 +351,7 @@ def test_types_that_alternate() -> None:
 
 
 def test_tables_of_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a sweep, an agent whose table holds whole numbers learns as in `run`, without rounding."""
+    """In a sweep, an agent with an integer table learns as in `run`, without rounding."""
 
     def whole(num_states: int, num_actions: int, *, start: float = 0.0) -> Any:
         begun = np.full((num_states, num_actions), start)
@@ -377,7 +377,7 @@ def test_batches_of_agents_whose_arrays_differ() -> None:
 @pytest.mark.filterwarnings("ignore:.*diverged:RuntimeWarning")
 @pytest.mark.parametrize("kind", sorted({kind for kind, _ in options_of_agents()}))
 def test_every_option_of_an_agent(kind: str, counted: Counted) -> None:
-    """So it is with every option of every agent."""
+    """Every option of every agent: cells have the same numbers as alone."""
     for option in (option for other, option in options_of_agents() if other == kind):
         if option in OF_LISTS:
             continue
@@ -395,7 +395,7 @@ def test_every_option_of_an_agent(kind: str, counted: Counted) -> None:
 @pytest.mark.filterwarnings("ignore:.*diverged:RuntimeWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_option_of_an_estimator(name: str, counted: Counted) -> None:
-    """So it is with every option of every estimator."""
+    """Every option of every estimator: cells have the same numbers as alone."""
     for option in (option for other, option in options_of_estimators() if other == name):
         values = values_of_estimator(name, option)
         if values:
@@ -408,7 +408,7 @@ def test_every_option_of_an_estimator(name: str, counted: Counted) -> None:
 @pytest.mark.evidence
 @pytest.mark.parametrize("name", world_names())
 def test_every_option_of_a_world(name: str, counted: Counted, tmp_path: Path) -> None:
-    """So it is with every option of every world, unless it takes lists or actions that are numbers, which are refused."""
+    """Every option of every world: cells have the same numbers as alone; lists and continuous actions are refused."""
     kinds = option_kinds(world_kind(name).make)
     for option in (option for other, option in options_of_worlds() if other == name):
         if wants_list(kinds[option]):

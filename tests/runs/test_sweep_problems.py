@@ -60,14 +60,14 @@ def swept(data: dict[str, Any], folder: Path) -> pl.DataFrame:
 
 
 def exact(table: pl.DataFrame) -> None:
-    """Check what the columns of gain, regret and rate gap say of each other, row by row."""
+    """Check the relations between the columns gain, regret and rate gap, row by row."""
     for row in table.iter_rows(named=True):
         assert row["regret"] == row["gain"] * row["duration"] - row["reward"]
         assert row["rate_gap"] == row["rate"] - row["gain"]
 
 
 def test_a_problem_with_options(tmp_path: Path) -> None:
-    """A problem is a world by its name, its options are axes, and each row has the exact gain of its own world."""
+    """A problem can be swept by name, its options are axes, and each row has the exact gain of its own world."""
     file = tmp_path / "sweep.toml"
     file.write_text(
         'seeds = 3\nsteps = 400\n[[world]]\nkind = "admission-control"\ncapacity = [5, 20]\n'
@@ -87,15 +87,15 @@ def test_a_problem_with_options(tmp_path: Path) -> None:
         run = sj.run(sj.worlds.Tabular(model), agent, 400, seed=row["seed"])
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
         assert row["policy"] == run.policy.tolist()
-        assert row["policy"][-1] == 0  # where the queue is full there is only one action
+        assert row["policy"][-1] == 0  # a full queue has only one action
         assert row["policy_gain"] == pytest.approx(sj.evaluate(model, run.policy).gains[0], rel=1e-9)
         assert row["earned"] == run.reward / run.duration
     different = dict(zip(table["capacity"], table["gain"], strict=True))
-    assert different[5.0] <= different[20.0]  # a longer queue can do what a shorter one can
+    assert different[5.0] <= different[20.0]  # a longer queue can do whatever a shorter one can
 
 
 def test_the_gain_of_a_policy_does_not_depend_on_how_actions_are_numbered(tmp_path: Path) -> None:
-    """With actions reversed, the final policy is judged by the actions that it means; without policies by none."""
+    """With actions reversed, the final policy is judged by the actions that it stands for; without policies, not at all."""
     data = {
         "seeds": 6, "steps": 30, "world": [{"kind": "long-shot", "actions": ["given", "reversed"]}],
         "agent": [{"kind": "smart", "exploration": 1.0}],
@@ -109,7 +109,7 @@ def test_the_gain_of_a_policy_does_not_depend_on_how_actions_are_numbered(tmp_pa
 
 
 def test_gains_of_policies_are_those_from_the_first_state() -> None:
-    """Of any model and policy, the gain is that of the first state, however many classes the policy has."""
+    """A policy's gain is the one from the first state, for any model and however many recurrent classes it has."""
     rng = np.random.default_rng(0)
     classes = set()
     for _ in range(60):
@@ -130,8 +130,8 @@ def test_gains_of_policies_are_those_from_the_first_state() -> None:
     assert len(classes) > 1
 
 
-def test_lengths_are_beginnings(tmp_path: Path) -> None:
-    """A run of 100 steps is the beginning of that of 1,000: each length has the numbers of a run that stops there."""
+def test_shorter_lengths_are_prefixes(tmp_path: Path) -> None:
+    """A run of 100 steps is a prefix of that of 1,000: each length has the numbers of a run that stops there."""
     file = tmp_path / "model.toml"
     file.write_text(MODEL.format(reward=5.0))
     data = {
@@ -162,10 +162,10 @@ def test_lengths_are_beginnings(tmp_path: Path) -> None:
 
 
 @pytest.mark.interpreted
-def test_actions_that_are_lacking_are_never_taken(tmp_path: Path) -> None:
-    """No agent of a sweep takes an action that a state lacks, however it explores, nor prefers one in the end."""
+def test_missing_actions_are_never_taken(tmp_path: Path) -> None:
+    """No agent of a sweep takes, or finally prefers, an action that a state lacks, however it explores."""
     file = tmp_path / "model.toml"
-    file.write_text(MODEL.format(reward=-5.0))  # so that values of 0 would look good
+    file.write_text(MODEL.format(reward=-5.0))  # so that 0 would look attractive
     kinds = ["smart", "harmonic-r", "r-learning", "differential-q", "smdp-q-learning", "random-agent"]
     data = {
         "seeds": 3, "steps": 300,
@@ -182,7 +182,7 @@ def test_actions_that_are_lacking_are_never_taken(tmp_path: Path) -> None:
 
 
 def test_worlds_without_a_model_have_no_gain(tmp_path: Path) -> None:
-    """Where the gain is not known the three columns are null, beside worlds where it is."""
+    """The three columns are null where the gain is unknown, next to worlds where it is known."""
     worlds = [{"kind": "two-state", "log_scale": 1e-3}, {"kind": "gosavi"}]
     table = swept({"seeds": 2, "steps": 50, "world": worlds, "agent": [{"kind": "smart"}]}, tmp_path / "out")
     for name in ("gain", "regret", "rate_gap"):
@@ -192,7 +192,7 @@ def test_worlds_without_a_model_have_no_gain(tmp_path: Path) -> None:
 
 
 def test_runs_that_failed_have_a_gain_and_no_regret(tmp_path: Path) -> None:
-    """The gain belongs to the world, regret and rate gap to a run."""
+    """Failed runs have the world's gain, but neither regret nor rate gap."""
     worlds = [{"kind": "two-state", "log_scale": 0.1}, {"kind": "long-shot"}]
     table = swept(
         {"seeds": 1, "steps": 4000, "world": worlds, "agent": [{"kind": "random-agent"}]}, tmp_path / "out"
@@ -203,7 +203,7 @@ def test_runs_that_failed_have_a_gain_and_no_regret(tmp_path: Path) -> None:
 
 
 def test_the_content_of_a_model_decides_its_cells(tmp_path: Path) -> None:
-    """Another place of the file changes no id; another number in it changes all, and the folder is refused."""
+    """Moving the file changes no id; changing a number in it changes all ids, and the folder is refused."""
     file, moved = tmp_path / "model.toml", tmp_path / "moved.toml"
     file.write_text(MODEL.format(reward=5.0))
     moved.write_text(MODEL.format(reward=5.0))
@@ -222,8 +222,8 @@ def test_the_content_of_a_model_decides_its_cells(tmp_path: Path) -> None:
         sj.run_sweep(sj.runs.parse_sweep(data(file)), tmp_path / "first", pool, jobs=1)
 
 
-def test_models_of_as_many_numbers_but_other_shapes(tmp_path: Path) -> None:
-    """Two states with three actions and three with two fit into one sweep, each with its own policy."""
+def test_models_of_equal_size_but_different_shape(tmp_path: Path) -> None:
+    """Two states with three actions and three with two work in one sweep, each with its own policy."""
     shapes = ((2, 3), (3, 2), (6, 1))
     files = []
     for states, actions in shapes:
@@ -271,7 +271,7 @@ def small(**keys: Any) -> dict[str, Any]:
     ],
 )
 def test_wrong_worlds_and_lengths_get_one_sentence(data: dict[str, Any], words: str) -> None:
-    """The place, what was wrong, and no word of how the program is made."""
+    """The error names the place and what is wrong, without internals."""
     with pytest.raises((ValueError, TypeError), match=words) as caught:
         sj.runs.parse_sweep(data)
     assert "\n" not in str(caught.value)
@@ -279,7 +279,7 @@ def test_wrong_worlds_and_lengths_get_one_sentence(data: dict[str, Any], words: 
 
 
 def test_every_problem_is_a_world() -> None:
-    """All named problems can be swept, and whole numbers written as such or as floats are one choice."""
+    """All named problems can be swept, and ints and equal floats are the same choice."""
     for name in PROBLEMS:
         sweep = sj.runs.parse_sweep(small(world=[{"kind": name}]))
         assert sweep.num_runs == 1
@@ -289,8 +289,8 @@ def test_every_problem_is_a_world() -> None:
 
 
 @pytest.mark.parametrize("how", ["run", "run_many", "sweep"])
-def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
-    """The values of actions that a state lacks are -inf from the start, in every way to run."""
+def test_missing_actions_start_at_minus_infinity(how: str, tmp_path: Path) -> None:
+    """Values of missing actions are -inf from the start, in every way to run."""
     file = tmp_path / "model.toml"
     file.write_text(MODEL.format(reward=-5.0))
     model: SMDP = load_model(file)
@@ -298,7 +298,7 @@ def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
     if how == "run":
         run = sj.run(sj.worlds.Tabular(model), agent, 500, seed=1)
         assert (np.isneginf(run.agent.q) == ~available(model)).all()
-        assert agent.q.tolist() == np.zeros((3, 3)).tolist()  # the agent that was given stays as it was
+        assert agent.q.tolist() == np.zeros((3, 3)).tolist()  # the given agent is not modified
     elif how == "run_many":
         assert not sj.run_many(sj.worlds.Tabular(model), [agent], [0, 1], 500)["diverged"].any()
     else:
@@ -307,8 +307,8 @@ def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
         assert swept(data, tmp_path / "out")["error"].null_count() == 2
 
 
-def test_where_nothing_is_lacking_nothing_changes() -> None:
-    """A world that has every action leaves the values of its agent as they are."""
+def test_without_missing_actions_values_are_unchanged() -> None:
+    """A world with all actions leaves its agent's values unchanged."""
     from sojourn.runs.loop import without_missing
 
     agent = sj.smart(1, 2)
@@ -317,7 +317,7 @@ def test_where_nothing_is_lacking_nothing_changes() -> None:
 
 
 def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
-    """It is the run whose last step reaches the time, no longer; the table has the state it came to."""
+    """A run ends with the step that reaches the time; the table has its last state."""
     ring = sj.models.from_transitions(
         [(s, 0, (s + 1) % 3, 1.0, 1.0, sj.laws.Exponential(2.0)) for s in range(3)]
     )
@@ -353,8 +353,8 @@ def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
         ({"time": 1.0, "steps": [5, 10]}, "one episode and one number of steps"),
     ],
 )
-def test_times_that_make_no_sense_are_refused(changes: dict[str, Any], words: str) -> None:
-    """A time is greater than 0, named once, and goes with one largest number of steps."""
+def test_invalid_times_are_refused(changes: dict[str, Any], words: str) -> None:
+    """Times must be positive and distinct, and need exactly one maximum number of steps."""
     given = {"seeds": 1, "steps": 10, "world": [{"kind": "gosavi"}], "agent": [{"kind": "smart"}]}
     with pytest.raises(ValueError, match=words):
         sj.runs.parse_sweep({**given, **changes})

@@ -1,4 +1,4 @@
-"""A module from outside the package, with an estimator, an agent, a world and a problem, goes through every door."""
+"""A user's module with an estimator, an agent, a world and a problem works everywhere."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ kind = "users_code:persistent"
 rate = { kind = "users_code:Forgotten", step_size = [0.01, 0.1] }
 """
 
-# The part of the first task is written; then the process is killed, as by a machine that loses power.
+# The part of the first task is written; then the process is killed, as in a power failure.
 KILLED = """
 import os, signal, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -162,7 +162,7 @@ print(json.dumps([cell for world in worlds for steps in sweep.lengths for cell i
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of the module, in which we stand."""
+    """The folder of the module, as the working directory."""
     place = tmp_path_factory.mktemp("users")
     (place / "users_code.py").write_text(MODULE)
     (place / "users_numbers.py").write_text("PAY = 1.0\n")
@@ -182,14 +182,14 @@ def python(code: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def table(folder: Path) -> pl.DataFrame:
-    """The results of the sweep, run here in one go."""
+    """The results of the sweep, run here without interruption."""
     with ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sj.runs.load_sweep("sweep.toml"), folder / "whole", pool, jobs=1)
     return sj.load_results(folder / "whole")
 
 
 def test_a_sweep_runs_what_its_names_stand_for(table: pl.DataFrame) -> None:
-    """Every row is the run of the very world, agent and estimator, and says which they are."""
+    """Every row is the run of the named world, agent and estimator, and identifies them."""
     mine = sys.modules["users_code"]
     assert len(table) == 2 * 2 * 4 * 2
     for row in table.iter_rows(named=True):
@@ -204,7 +204,7 @@ def test_a_sweep_runs_what_its_names_stand_for(table: pl.DataFrame) -> None:
 
 
 def test_killed_and_resumed_on_two_workers(folder: Path, table: pl.DataFrame) -> None:
-    """A sweep that is killed after its first task is finished by a Dask cluster, and its tables are the same."""
+    """A sweep killed after its first task is finished by a Dask cluster, with the same tables."""
     assert python(KILLED, folder).returncode == -signal.SIGKILL
     assert len(list((folder / "killed" / "parts").glob("0*.rows.*"))) == 1
     with dask(folder / "dask") as cluster:
@@ -219,7 +219,7 @@ def test_killed_and_resumed_on_two_workers(folder: Path, table: pl.DataFrame) ->
 
 
 def test_workers_with_other_source_are_refused(folder: Path, tmp_path: Path) -> None:
-    """A worker without the module, or with another line in it, is refused by its address, and nothing of it is kept."""
+    """A worker without the module, or with an edited one, is refused by address, and none of its results are kept."""
     other, empty = tmp_path / "other", tmp_path / "empty"
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns("whole", "killed", "dask", "__pycache__"))
     (other / "users_numbers.py").write_text("PAY = 2.0\n")
@@ -237,7 +237,7 @@ def test_workers_with_other_source_are_refused(folder: Path, tmp_path: Path) -> 
 
 
 def test_an_edited_line_makes_new_cells(folder: Path, table: pl.DataFrame, tmp_path: Path) -> None:
-    """The same source in another folder has the same ids; one other line, in a module it imports too, has others."""
+    """The same source in another folder gives the same ids; an edited line, even in an imported module, gives other ids."""
     ids = {}
     for name, file, old, new in (
         ("same", "users_code.py", "", ""),
@@ -259,7 +259,7 @@ def test_an_edited_line_makes_new_cells(folder: Path, table: pl.DataFrame, tmp_p
 
 
 def test_source_that_is_edited_after_its_import_is_refused(folder: Path, table: pl.DataFrame) -> None:
-    """What is in memory is not what the file says, so nothing is run; with the old file back, it goes on."""
+    """If a file was edited after its import, nothing is run; restoring the file restores the sweep."""
     path = folder / "users_code.py"
     path.write_text(MODULE.replace("< 0.1", "< 0.2"))
     try:
@@ -279,7 +279,7 @@ def test_source_that_is_edited_after_its_import_is_refused(folder: Path, table: 
 
 
 def test_a_folder_of_other_source_is_refused(folder: Path, table: pl.DataFrame, tmp_path: Path) -> None:
-    """A sweep goes on in its folder only with the source that it was begun with."""
+    """A sweep resumes in its folder only with the source it was started with."""
     out = tmp_path / "out"
     shutil.copytree(folder / "whole", out)
     text = (out / "sweep.json").read_text()
@@ -293,7 +293,7 @@ def test_a_folder_of_other_source_is_refused(folder: Path, table: pl.DataFrame, 
 
 @pytest.mark.interpreted
 def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
-    """A function that returns a model is swept with its exact gain, solved and audited with an estimator of one's own."""
+    """A function that returns a model can be swept with its exact gain, solved, and audited with a user's estimator."""
     data = {
         "seeds": 1, "steps": 10, "world": [{"kind": "users_code:two_jobs", "pay": 4, "actions": ["given", "reversed"]}],
         "agent": [{"kind": "smart"}],
@@ -307,7 +307,7 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
 
 @pytest.mark.interpreted
 def test_compared_by_name(folder: Path) -> None:
-    """A comparison on a user's problem tunes a user's agent by its step size, beside one of ours, and finds its policy."""
+    """A comparison on a user's problem tunes the step size of a user's agent, next to one of ours, and judges its policy."""
     settings = Settings(200, 2, 1, exploration=(0.1,), agents=("users_code:persistent", "smart"), widen=0)
     found = compare(["users_code:two_jobs"], folder / "compared", settings, formats=())
     (problem,) = found.problems
@@ -321,7 +321,7 @@ def test_compared_by_name(folder: Path) -> None:
 
 @pytest.mark.interpreted
 def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
-    """A learner with a world, an agent and an estimator of a user's is trained, saved, loaded and evaluated by name."""
+    """A learner with a user's world, agent and estimator can be trained, saved, loaded and evaluated by name."""
     file, place = folder / "learner.sojourn", Place("users_code:Tossed", {"pay": 3.0})
     new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
     stands, _ = train_into(file, begun(file, place, new), Training(steps=2000))
@@ -338,7 +338,7 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
 
 @pytest.mark.interpreted
 def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
-    """A saved learner with a user's classes is read by a command once its module is named, as the refusal says."""
+    """A command reads a saved learner with a user's classes once the module is named, as the error suggests."""
     file = folder / "named.sojourn"
     new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten"}, seed=3)
     train_into(file, begun(file, Place("sojourn/Jobs-v0", {}), new), Training(steps=50))
@@ -352,7 +352,7 @@ def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
 
 
 def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) -> None:
-    """The report of the sweep names what a user's code is called."""
+    """The report of a sweep shows the names of a user's code."""
     write_report([folder / "whole"], tmp_path / "report.html")
     assert "users_code:persistent" in (tmp_path / "report.html").read_text()
 
@@ -379,14 +379,14 @@ def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) 
     ],
 )  # fmt: skip
 def test_wrong_names_are_refused_by_a_sentence(folder: Path, build: Any, sentence: str) -> None:
-    """A wrong module, a wrong name, and a right name of the wrong kind: one sentence each, and nothing is run."""
+    """An unknown module, an unknown name, and a name of the wrong kind get one sentence each, and nothing is run."""
     (folder / "users_broken.py").write_text("def x(:\n")
     with pytest.raises((ValueError, TypeError), match=sentence):
         build()
 
 
 def test_agents_by_name_for_comparisons(folder: Path) -> None:
-    """An agent of a user's is tuned by the step sizes among its options; an entry of its own says more."""
+    """A user's agent is tuned by the step sizes among its options, unless its catalogue entry says more."""
     entry = named_agent("users_code:persistent")
     tuned = list(tuned_options(entry))
     assert (entry.kind, entry.title, tuned) == (
@@ -398,7 +398,7 @@ def test_agents_by_name_for_comparisons(folder: Path) -> None:
 
 
 def test_an_estimator_of_ours_is_named_with_its_options() -> None:
-    """`rate` takes any estimator by name, in any spelling, and a table of its options."""
+    """`rate` accepts any estimator by name, in any spelling, with a table of its options."""
     assert named_rate("TimeSmoothed") == named_rate("time-smoothed") == sj.rates.TimeSmoothed(0.01)
     assert named_rate({"kind": "fixed", "rate": 2.0}) == sj.rates.Fixed(2.0)
     sweep = sj.runs.parse_sweep({
@@ -417,7 +417,7 @@ def test_an_estimator_of_ours_is_named_with_its_options() -> None:
 
 
 def test_a_command_finds_modules_in_its_folder(folder: Path) -> None:
-    """`sojourn solve users_code:two_jobs` works in the folder of the module, and nowhere else."""
+    """`sojourn solve users_code:two_jobs` works only in the module's folder."""
     command = [str(COMMAND), "solve", "users_code:two_jobs", "-o", "pay=5"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert textwrap.shorten(done.stdout, 60).startswith("users_code:two_jobs: gain 2.5 per unit time")

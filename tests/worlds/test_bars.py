@@ -60,7 +60,7 @@ def finding(bars: Bars, what: str) -> Finding:
 
 
 def test_doctests() -> None:
-    """The examples in the module are right."""
+    """The module's doctests pass."""
     assert doctest.testmod(sojourn.worlds.market.bars).failed == 0
 
 
@@ -104,7 +104,7 @@ def iso(t: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     ],
 )
 def test_published_layouts_give_the_same_bars(tmp_path: Path, content: bytes) -> None:
-    """Names, separators, line ends, quotes, units and forms of time do not matter, packed or not."""
+    """Column names, separators, line endings, quotes, time units and time formats do not matter, gzipped or not."""
     for name, stored in (("bars.csv", content), ("bars.csv.gz", gzip.compress(content))):
         bars = load(tmp_path, stored, name)
         assert rows_of(bars) == good_rows()
@@ -137,14 +137,14 @@ SECONDS = pl.Series([row[0] for row in good_rows()])
     ],
 )
 def test_parquet_types_give_the_same_bars(tmp_path: Path, times: pl.Series) -> None:
-    """Whatever type the timestamps have in Parquet, and whatever other columns there are."""
+    """Neither the Parquet type of the timestamps nor further columns matter."""
     bars = load(tmp_path, parquet(times, filled=[False] * NUM), "bars.parquet")
     assert rows_of(bars) == good_rows()
     assert bars.findings == []
 
 
 def test_days(tmp_path: Path) -> None:
-    """Dates are midnights, and the interval is a day."""
+    """Dates count as midnights, and the interval is a day."""
     assert load(tmp_path, "date,close\n2012-01-31,4\n2012-02-01,5\n2012-02-02,6\n").interval == 86_400
     days = io.BytesIO()
     pl.DataFrame({"date": pl.Series([15370, 15371]).cast(pl.Date), "close": [1, 2]}).write_parquet(days)
@@ -153,7 +153,7 @@ def test_days(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not RECORDED.is_file(), reason="the recorded minutes are not here")
 def test_recorded_bars() -> None:
-    """The recorded minutes are read whole, and their two long gaps are found."""
+    """The recorded minutes are read completely, and their two long gaps are found."""
     bars = load_bars(RECORDED)
     assert len(bars) == bars.rows == 6_449_937
     assert bars.interval == 60
@@ -164,7 +164,7 @@ def test_recorded_bars() -> None:
 
 
 def test_segments() -> None:
-    """Segments follow each other, cover everything, and only the last may be shorter."""
+    """Segments are consecutive and cover everything, and only the last may be shorter."""
     assert segments(9, 3) == [(0, 3), (3, 6), (6, 9)]
     assert segments(2, 5) == [(0, 2)]
     assert segments(0, 5) == []
@@ -173,7 +173,7 @@ def test_segments() -> None:
 
 
 def test_gaps_are_reported_and_filled(tmp_path: Path) -> None:
-    """A gap is filled with the close before it if it is short enough; its number and place are told."""
+    """A short enough gap is filled with the preceding close; the report has the number and the place of gaps."""
     content = "time,open,close\n60,1,2\n120,2,3\n300,4,5\n360,5,6\n480,6,7\n"
     bars = load(tmp_path, content)
     gap = finding(bars, "missing bar")
@@ -188,7 +188,7 @@ def test_gaps_are_reported_and_filled(tmp_path: Path) -> None:
 
 
 def test_missing_prices(tmp_path: Path) -> None:
-    """Without a close a minute is missing; without an open a bar opens at the close before it."""
+    """A minute without a close is missing; a bar without an open opens at the preceding close."""
     content = "time,open,close\n60,,2\n120,2,NaN\n180,,3\n240,5,null\n300,nan,4\n360,4,5\n"
     bars = load(tmp_path, content)
     assert rows_of(bars) == [(60, 2, 2), (180, 2, 3), (300, 3, 4), (360, 4, 5)]
@@ -200,7 +200,7 @@ def test_missing_prices(tmp_path: Path) -> None:
 
 
 def test_off_the_grid(tmp_path: Path) -> None:
-    """A bar between two minutes is kept and counted, and makes no gap that is not there."""
+    """A bar between two minutes is kept and counted, and does not create a spurious gap."""
     times = [60, 120, 150, 180, 240, 330, 420, 480, 540]
     bars = load(tmp_path, "time,close\n" + "".join(f"{t},1\n" for t in times), fill=9)
     assert finding(bars, "timestamp off the grid of 60 s").count == 2
@@ -210,7 +210,7 @@ def test_off_the_grid(tmp_path: Path) -> None:
 
 
 def test_mixed_units_and_jumps_are_reported(tmp_path: Path) -> None:
-    """A file that changes from milliseconds to microseconds is read, and this is told; so are great jumps."""
+    """A file that changes from milliseconds to microseconds is read and the change reported, and so are large jumps."""
     bars = load(tmp_path, "time,close\n1735689480000,1\n1735689540000,1\n1735689600000000,200\n")
     assert np.diff(bars.timestamp).tolist() == [60, 60]
     assert finding(bars, "timestamp in another unit").first == "line 4 (2025-01-01 00:00:00)"
@@ -255,7 +255,7 @@ def test_one_bar(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(tmp_path: Path, name: str, content: bytes | str, words: str) -> None:
-    """What cannot be read is refused in one sentence that names the file and what is wrong."""
+    """An unreadable file is refused in one sentence that names the file and what is wrong."""
     with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
         load(tmp_path, content, name)
     assert words in str(caught.value)
@@ -263,7 +263,7 @@ def test_refusals(tmp_path: Path, name: str, content: bytes | str, words: str) -
 
 
 def test_no_file(tmp_path: Path) -> None:
-    """A folder or a file that is not there is an OSError."""
+    """A folder or a missing file raises an OSError."""
     with pytest.raises(OSError, match="is a folder"):
         load_bars(tmp_path)
     with pytest.raises(OSError, match="does not exist"):
@@ -273,7 +273,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_bars_hold_what_they_promise() -> None:
-    """Bars that are out of order, lack a price or do not account for the rows cannot be made."""
+    """Bars that are out of order, lack a price or do not account for all rows cannot be constructed."""
     one, two = np.array([1.0, 1.0]), np.array([60, 120])
     wrongs: list[dict[str, Any]] = [
         {"timestamp": two[::-1]},
@@ -291,7 +291,7 @@ def test_bars_hold_what_they_promise() -> None:
 
 
 class Case(NamedTuple):
-    """A damaged file, and what is known of it."""
+    """A damaged file, and the expected outcome."""
 
     content: bytes
     name: str = "bars.csv"
@@ -555,7 +555,7 @@ def check(path: Path, case: Case, repair: bool) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_damaged_files(tmp_path: Path, kind: str, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
-    """A damaged file is refused in a sentence, or gives right bars and an account of every row."""
+    """A damaged file is refused in one sentence, or gives correct bars and accounts for every row."""
     case = DAMAGES[kind](np.random.default_rng([seed, list(DAMAGES).index(kind)]))
     path = tmp_path / case.name
     path.write_bytes(case.content)
@@ -568,7 +568,7 @@ def test_damaged_files(tmp_path: Path, kind: str, seed: int, capfd: pytest.Captu
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str:
-    """Run a command; return 0, or the sentence that it ends with."""
+    """Run a command; return 0 or its error message."""
     monkeypatch.setattr(sys, "argv", ["sojourn", *arguments])
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which commands change
     with contextlib.redirect_stderr(io.StringIO()) as errors:
@@ -577,7 +577,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str:
 
 
 def test_check_command(tmp_path: Path) -> None:
-    """The command prints what a file holds and all findings, as lines or as JSON, or one sentence."""
+    """The command describes a file with all findings, as lines or as JSON, or prints one error sentence."""
     command = [str(Path(sys.executable).with_name("sojourn")), "data", "check"]
     path = tmp_path / "bars.csv"
     path.write_text("time,open,close\n60,1,2\n180,2,2\n240,2,2\n300,2,-1\n360,2,2\n420,2,2\n")
@@ -613,7 +613,7 @@ def kagglehub(download: Callable[[str], str]) -> types.ModuleType:
 
 @pytest.mark.parametrize("error", [ConnectionError, RuntimeError])
 def test_fetch_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: type[Exception]) -> None:
-    """Whatever goes wrong at Kaggle is one sentence with the reason, and no folder is made."""
+    """Any failure at Kaggle is reported in one sentence with the reason, and no folder is created."""
 
     def fail(handle: str) -> str:
         raise error(f"Max retries\nexceeded for {handle}" + "x" * 500)
@@ -628,7 +628,7 @@ def test_fetch_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: t
 
 
 def test_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files that can be read are copied, whole, and what to run next is said."""
+    """The readable files are copied completely, and the command says what to run next."""
     cache, out = tmp_path / "cache", tmp_path / "data"
     cache.mkdir()
     (cache / "about.txt").write_text("not data")
@@ -645,14 +645,14 @@ def test_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.C
     assert f"sojourn data check {out / 'btc.csv'}" in capsys.readouterr().out
     assert [file.name for file in out.iterdir()] == ["btc.csv"]
     assert rows_of(load_bars(out / "btc.csv")) == good_rows()
-    assert run(monkeypatch, "data", "fetch", "--out", str(out)) == 0  # again: the same files
+    assert run(monkeypatch, "data", "fetch", "--out", str(out)) == 0  # again, with the same files
     (out / "btc.csv").write_text("mine")
     with pytest.raises(ValueError, match="exists and is not what Kaggle has now"):
         fetch_bars(out, lambda _: str(cache))
 
 
 def test_a_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tells a file's bars apart and the bars themselves need its digest; the bytes are read for it once."""
+    """Identifying and reading a file both need its digest, but its bytes are hashed only once."""
     path = tmp_path / "bars.csv"
     path.write_text("timestamp,open,close\n1700000000,10,12\n1700000060,12,11\n")
     hashed = []

@@ -16,7 +16,7 @@ from sojourn.worlds.changes import jobs
 
 @pytest.mark.parametrize("number", range(12))
 def test_a_mirror_exchanges_the_rates_of_actions(number: int) -> None:
-    """Always taking an action earns its rate in every regime, by the exact solver; in the mirror that of its counterpart."""
+    """By the exact solver, always taking an action earns its rate in every regime, and its counterpart's rate in the mirror."""
     given = jobs.drawn(number)
     world, mirror = (sj.worlds.changes.random_changes(number, mirrored=one) for one in (False, True))
     assert world.gains == pytest.approx(given.rates.max(axis=1), rel=1e-12)
@@ -36,7 +36,7 @@ def test_a_mirror_exchanges_the_rates_of_actions(number: int) -> None:
 
 
 def test_a_mirror_changes_at_the_same_times() -> None:
-    """With the same seed both have the same regimes at all times."""
+    """With the same seed, a world and its mirror have the same regimes at all times."""
     number = next(number for number in range(50) if jobs.drawn(number).drawn)
     both = [
         sj.start(sj.worlds.changes.random_changes(number, mirrored=one), sj.stream(3))[0]
@@ -49,7 +49,7 @@ def test_a_mirror_changes_at_the_same_times() -> None:
 
 
 def test_rush_hours_have_the_gains_of_the_queue() -> None:
-    """Letting in while there are fewer than L jobs makes an M/M/1/L queue, whose best gain over L is that of the regime."""
+    """Admitting fewer than L jobs makes an M/M/1/L queue, whose best gain over L is the regime's."""
     for arrivals, found in zip((0.5, 1.5), sj.worlds.changes.rush_hours().gains, strict=True):
         gains = []
         for limit in range(1, 21):
@@ -61,7 +61,7 @@ def test_rush_hours_have_the_gains_of_the_queue() -> None:
 
 
 def test_paths_are_cut_into_pieces() -> None:
-    """A trade that fades has the pay of the beginning of each piece; seasons that of the middle, the better of two."""
+    """A fading trade pays in each piece what it would at its start; the gain of seasons is the better pay at the middle."""
     trade = sj.worlds.changes.fading_trade(first_pay=3.0, half_life=1000.0)
     for clock in (0.0, 99.0, 100.0, 1550.0, 9e9):
         begun = min(math.floor(clock / 100.0), 40) * 100.0
@@ -89,8 +89,8 @@ BAITS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BAITS)
-def test_baits_by_their_definition(name: str) -> None:
-    """Rewards of both actions at each decision, and the dynamic regret, are those of the formulas; twice an episode of 900."""
+def test_baits_match_their_definition(name: str) -> None:
+    """Rewards of both actions at each decision, and the dynamic regret, match the formulas over two episodes of 900."""
     world, pays, durations = BAITS[name]
     world_rng, choices = sj.stream(1), np.random.default_rng(2)
     owed = earned = 0.0
@@ -105,11 +105,11 @@ def test_baits_by_their_definition(name: str) -> None:
             owed += duration * max(pay / lasting for pay, lasting in zip(paid, durations, strict=True))
             earned += paid[action]
     assert world.truth.dynamic_regret == pytest.approx(owed - earned, rel=1e-9)
-    assert sj.gain(world) is None  # at a time of the clock it is not defined
+    assert sj.gain(world) is None  # not defined as a function of the clock
 
 
 def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path: Path) -> None:
-    """Beside a world without a truth, whose places are empty; both are those of the run itself."""
+    """Both columns equal the run's own figures; they are empty for a world without a truth."""
     worlds = [{"kind": "pay-rise", "hold": [300, 900]}, {"kind": "two-state", "log_scale": 1e-3}]
     sweep = sj.runs.parse_sweep({"seeds": 2, "steps": 400, "world": worlds, "agent": [{"kind": "smart"}]})
     with ThreadPoolExecutor(1) as pool:
@@ -122,7 +122,7 @@ def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path
             world = sj.worlds.changes.pay_rise(hold=row["hold"])
             run = sj.run(world, sj.smart(1, 2), 400, seed=row["seed"], compiled=False)
             assert (row["dynamic_regret"], row["tracking_error"]) == (run.dynamic_regret, run.tracking_error)
-    assert table["gain"].null_count() == len(table)  # none holds throughout
+    assert table["gain"].null_count() == len(table)  # no single one holds throughout
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,6 @@ def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path
     ],
 )
 def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
-    """What is wrong is named."""
+    """The error names what is wrong."""
     with pytest.raises((ValueError, TypeError), match=message):
         call()

@@ -1,4 +1,4 @@
-"""Worlds that change, and the truth that they keep."""
+"""Worlds that change, and the truth that they record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIMES: dict[str, Any] = {"fixed": 40.0, "drawn": laws.Exponential(40.0), "given"
 
 
 def drawn_path(key: int, mean: float, until: float) -> list[tuple[float, int]]:
-    """When each regime of two begins, from the numbers of SplitMix64 alone."""
+    """When each of two alternating regimes begins, from SplitMix64 alone."""
     path, clock = [], 0.0
     for place in itertools.count():
         path.append((clock, place % 2))
@@ -56,13 +56,13 @@ def path_of(kind: str, key: int, until: float) -> list[tuple[float, int]]:
 
 
 def fresh() -> Any:
-    """An agent that knows that the second state has one action."""
+    """An agent without the missing action of the second state."""
     agent = sj.smart(2, 2, exploration=0.2)
     return agent._replace(values=sj.agents.Table(sj.worlds.initial_values(ONE)))
 
 
 def by_hand(kind: str, steps: int, episodes: int, seed: int) -> tuple[float, float]:
-    """Dynamic regret and tracking error of a run, its transitions taken one by one and the truth worked out here."""
+    """Dynamic regret and tracking error of a run, computed step by step with an independent truth."""
     world_rng, agent_rng = sj.random.streams(seed, 2)
     world, agent = sj.worlds.Switching([ONE, TWO], TIMES[kind]), fresh()
     owed: list[float] = []
@@ -87,7 +87,7 @@ def by_hand(kind: str, steps: int, episodes: int, seed: int) -> tuple[float, flo
 
 @pytest.mark.parametrize("kind", TIMES)
 def test_dynamic_regret_and_tracking_error_are_independent_sums(kind: str) -> None:
-    """A compiled run counts what a loop in Python with its own clock, regimes and gains counts, to 1e-9."""
+    """A compiled run agrees to 1e-9 with a Python loop that has its own clock, regimes and gains."""
     run = sj.run(sj.worlds.Switching([ONE, TWO], TIMES[kind]), fresh(), steps=150, episodes=2, seed=7)
     regret, error = by_hand(kind, steps=150, episodes=2, seed=7)
     assert run.dynamic_regret == pytest.approx(regret, abs=1e-9)
@@ -100,7 +100,7 @@ def test_dynamic_regret_and_tracking_error_are_independent_sums(kind: str) -> No
 
 
 def test_compiled_is_interpreted_and_restored() -> None:
-    """Worlds of all three kinds, and disturbed ones, pass the checker; they are the same after pickling."""
+    """Worlds of all three kinds, and disturbed ones, pass the checker and survive pickling."""
     for times in TIMES.values():
         world = sj.worlds.Switching([ONE, TWO], times)
         sj.check_world(world)
@@ -137,7 +137,7 @@ def test_a_step_keeps_the_law_of_its_beginning() -> None:
 
 
 def test_drawn_times_have_their_law_and_any_other_regime_follows() -> None:
-    """Regimes last exponential times of the mean asked for, and the two others follow equally often; by seed alone."""
+    """Regimes last exponential times of the given mean, the two others follow equally often, and only the seed matters."""
     world = sj.worlds.Switching(pays(0.0, 1.0, 2.0, duration=0.05), laws.Exponential(5.0))
     path = [int(regime) for regime in rewards_of(world, 15_000, seed=3)]
     started, _ = sj.start(world, sj.stream(3))
@@ -154,7 +154,7 @@ def test_drawn_times_have_their_law_and_any_other_regime_follows() -> None:
 
 
 def test_a_path_is_followed_step_by_step() -> None:
-    """`Drifting` has the model of each time until the next, for ever at the end; a policy has its own gain."""
+    """`Drifting` uses the model of each time until the next, and the last one for ever; a policy has its own gain."""
 
     def at(time: float) -> SMDP:
         return from_transitions([(0, 0, 0, 1.0, time, 1.0), (0, 1, 0, 1.0, 1.0, 0.4)])
@@ -182,7 +182,7 @@ def test_a_path_is_followed_step_by_step() -> None:
     ],
 )
 def test_transforms_by_integration(law: Any) -> None:
-    """E[e^(-s x)] of each law is the integral over its quantiles."""
+    """E[e^(-s x)] of each law equals the integral over its quantiles."""
     quantile: Callable[[float], float] = {
         laws.Constant: lambda u: law.value,
         laws.Exponential: lambda u: -law.mean * math.log1p(-u),
@@ -221,11 +221,11 @@ def test_the_product_model_by_hand_and_by_simulation() -> None:
     assert run.reward / run.duration == pytest.approx(wanted, rel=0.01)
     assert (
         abs(sum(pay / mean for pay, mean in ((6, 1), (2, 3))) / 2 - wanted) > 0.1 * wanted
-    )  # the mean of gains is not it
+    )  # which is not the mean of the gains
 
 
 def test_wrong_records_leave_the_truth_alone() -> None:
-    """Regret and times are those without errors, while totals have what was recorded; tails count as earned."""
+    """Regret and times ignore recording errors, while totals include them; heavy tails count as earned."""
     world, agent = sj.worlds.Switching(pays(1.0, 5.0), 10.0), sj.agents.policy_agent([0], 1)
     plain = sj.run(world, agent, steps=400, compiled=False)
     wrong = sj.worlds.Disturbed(
@@ -255,7 +255,7 @@ def test_tails_are_paretos_of_mean_one() -> None:
 
 
 def test_a_world_without_a_truth_says_so() -> None:
-    """In a world whose gain at a time is not known there is no dynamic regret, and tables have no such column."""
+    """A world whose gain at each time is unknown has no dynamic regret, and tables have no such column."""
     for world in (sj.worlds.TwoState(1e-3), sj.worlds.Disturbed(sj.worlds.TwoState(1e-3), wrong_rewards=0.1)):
         run = sj.run(world, sj.smart(2, 2), steps=10, compiled=False)
         with pytest.raises(ValueError, match="this world does not know its gain at every time"):
@@ -291,14 +291,14 @@ WRONG: list[Any] = ["a model"]
     ],
 )
 def test_wrong_input_gets_one_sentence(call: Callable[[], Any], message: str) -> None:
-    """What is wrong is named with its place."""
+    """The error names what is wrong, and where."""
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 
 
 @pytest.mark.parametrize("times", [11.9, [30.0, 41.0], laws.Exponential(11.0)])
 def test_short_regimes_get_a_warning(times: float | Sequence[float] | Any) -> None:
-    """The longest mean duration is 4: a regime that holds for less than 12 is warned of, one of 12 is not."""
+    """With a longest mean duration of 4, a regime shorter than 12 causes a warning; one of 12 does not."""
     with pytest.warns(RuntimeWarning, match="less than three times the longest mean duration, 4"):
         sj.worlds.Switching([ONE, TWO], times)
     sj.worlds.Switching([ONE, TWO], 12.0)

@@ -1,4 +1,4 @@
-"""Worlds whose states are vectors: their truth, their steps, and the loop that runs them."""
+"""Worlds whose states are vectors: their exact gains, their steps, and the loop that runs them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sojourn.worlds.protocol import optimal, start, step
 
 CONTINUOUS = ("Wear", "Offers", "Offers16", "Workload", "CMu", "Hold", "UpdateOrWait", "Fleet")
 KNOWN = CONTINUOUS[:-1]
-GAINS = {  # to the digits that are known from prototypes written apart from this project
+GAINS = {  # to the digits known from prototypes written independently of this project
     "Wear": 0.583015,
     "Offers": 0.747760,
     "Offers16": 0.747760,
@@ -56,14 +56,14 @@ def earned(world: Any, steps: int, seed: int) -> tuple[np.ndarray[Any, Any], np.
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_gain_is_the_known_one(name: str) -> None:
-    """Each gain, computed, agrees with independent prototypes to all digits that these gave."""
+    """Each computed gain agrees with independent prototypes to all known digits."""
     digits = 5e-6 if name in ("Workload", "CMu", "UpdateOrWait") else 5e-7
     assert gain(world_of(name)) == pytest.approx(GAINS[name], abs=digits)
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_optimal_policy_earns_the_gain(name: str) -> None:
-    """What the optimal policy earns in a simulation differs from the gain by at most four standard errors."""
+    """A simulation of the optimal policy earns the gain within four standard errors."""
     world = world_of(name)
     steps = 2_000 if name == "Offers16" else 10_000
     rewards, durations = earned(world, steps, seed=4)
@@ -71,7 +71,7 @@ def test_the_optimal_policy_earns_the_gain(name: str) -> None:
     assert abs(surplus.mean()) < 4.0 * surplus.std(ddof=1) / math.sqrt(50)
     off = 1.0 + 0.1 * np.sign(
         gain(world)
-    )  # the test can tell a gain that is 10 % off, at least together with others
+    )  # the test can detect a gain that is 10 % off, at least together with others
     assert abs((rewards - off * gain(world) * durations).sum()) > abs(surplus.sum())
 
 
@@ -86,7 +86,7 @@ def test_the_optimal_policy_earns_the_gain_for_long(name: str) -> None:
 
 
 def test_no_threshold_of_wear_is_better() -> None:
-    """The gain is the maximum over thresholds, for other numbers too, and each threshold earns what quadrature says."""
+    """The gain is the maximum over thresholds, for other parameters too, and each threshold earns what quadrature says."""
     for world in (
         sj.worlds.continuous.Wear(),
         sj.worlds.continuous.Wear(loss=0.3, mean_wear=0.5, price=2.0, replacement=0.0),
@@ -117,19 +117,19 @@ def test_the_gain_of_offers_solves_its_equation() -> None:
 
 
 def test_the_gain_of_workload_is_bounded_by_a_coarse_model() -> None:
-    """A finite model of the queue, solved exactly, comes closer to the gain the finer it is."""
+    """The exact gain of a finite model of the queue approaches the gain as the model is refined."""
     errors = [abs(_coarse_workload(width) - gain(sj.worlds.continuous.Workload())) for width in (0.2, 0.1)]
     assert errors[1] < 0.6 * errors[0] < 0.03
 
 
 def _coarse_workload(width: float) -> float:
-    """The gain with all work in multiples of a width: relative value iteration, state by state."""
+    """The gain with all work in multiples of a width, by relative value iteration."""
     count = int(12.0 / width)
     grid = width * np.arange(count)
     kept = math.exp(-1.5 * width)
     gaps = np.append(
         (1.0 - kept) * kept ** np.arange(4 * count), kept ** (4 * count)
-    )  # work done between arrivals
+    )  # work done between two arrivals
     sizes = np.diff(np.append(-np.expm1(-np.maximum(grid - width / 2.0, 0.0)), 1.0))  # of jobs
     after = np.zeros((2 * count, count))
     for x in range(2 * count):
@@ -137,7 +137,7 @@ def _coarse_workload(width: float) -> float:
             after[x, y] = gaps[x - y] if x - y < len(gaps) else 0.0
         after[x, 0] = 1.0 - after[x, 1:].sum()
     bias, rate = np.zeros(count), 0.0
-    # The mean gap of whole widths is not 2/3: the rate is per unit of the time that passes here.
+    # The mean of the discretised gap is not 2/3, so the rate uses the discretised time.
     mean_gap = width * float((np.arange(len(gaps)) * gaps).sum())
     for _ in range(400):
         work = after @ bias
@@ -150,7 +150,7 @@ def _coarse_workload(width: float) -> float:
 
 
 def test_an_order_of_priority_is_best_by_cost_over_service() -> None:
-    """Serving the first two kinds in the other order costs more, by Cobham's formula and in a simulation."""
+    """Swapping the priority of the first two kinds costs more, by Cobham's formula and in simulation."""
     world = sj.worlds.continuous.CMu()
     rewards, durations = [], []
     for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]):
@@ -167,7 +167,7 @@ def test_an_order_of_priority_is_best_by_cost_over_service() -> None:
 
 
 def test_hold_pays_the_integral_of_its_cost() -> None:
-    """The reward of a step is minus the integral along a finely simulated path, in the mean over many."""
+    """The mean reward of a step is minus the integral of the cost along finely simulated paths."""
     rng = np.random.default_rng(3)
     x1, x2, u = 0.7, -0.4, 1.3
     found = {}
@@ -188,7 +188,7 @@ def test_hold_pays_the_integral_of_its_cost() -> None:
 
 
 def test_no_other_wait_is_better_where_updates_age() -> None:
-    """Waiting until another age earns less than the gain; the best of a grid of ages, by quadrature, is the gain."""
+    """Waiting until any other age earns less than the gain, and the best age on a grid, by quadrature, earns it."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(120)
     y, chances = np.exp(nodes - 0.5), weights / math.sqrt(2.0 * math.pi)
     rates = []
@@ -220,7 +220,7 @@ def test_an_environment_takes_the_same_steps_compiled_and_interpreted(name: str)
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_each_is_an_environment_with_its_gain(name: str) -> None:
-    """It passes the checker for environments whose steps take time, and says what can be earned."""
+    """Each passes the checker for environments with durations, and knows its gain."""
     env = gym.make(f"sojourn/{name}-v0", compiled=False)
     assert sj.check_smdp_env(env, steps=50).steps == 50
     assert env.unwrapped.gain == known_gain(world_of(name))  # type: ignore[attr-defined]
@@ -228,7 +228,7 @@ def test_each_is_an_environment_with_its_gain(name: str) -> None:
 
 
 def test_many_runs_of_vectors_are_each_the_run_alone() -> None:
-    """`run_many` earns what `run` earns with the same seed; there is no list of states to have a policy for."""
+    """`run_many` earns what `run` earns with the same seed; without listed states there is no policy table."""
     world, agent = world_of("CMu"), RandomAgent(NoValues(6, 6), sj.Cumulative(), 0.0, True)
     run = sj.run(world, agent, steps=100, episodes=3, seed=7)
     runs = sj.run_many(world, agent, seeds=[7], steps=100, episodes=3)
@@ -237,7 +237,7 @@ def test_many_runs_of_vectors_are_each_the_run_alone() -> None:
 
 
 def test_a_fault_is_told_in_a_sentence() -> None:
-    """A state that is not finite, an action that the mask forbids, and values that do not fit."""
+    """One sentence reports a non-finite state, a masked action, or unsuitable values."""
     agent = RandomAgent(NoValues(1, 2), sj.Cumulative(), 0.0, True)
     with pytest.raises(
         ValueError, match=r"step of Drifting at step 3 \(action \d\) returned a state with the entry inf"
@@ -262,7 +262,7 @@ def test_a_fault_is_told_in_a_sentence() -> None:
         mask = env.step(int(mask.argmax()))[4]["action_mask"]
     with pytest.warns(RuntimeWarning, match=r"CMuEnv was given the action \d, which .* does not allow"):
         info = env.step(int(mask.argmin()))[4]
-    assert (info["duration"], info["action_mask"].tolist()) == (0.0, mask.tolist())  # nothing has happened
+    assert (info["duration"], info["action_mask"].tolist()) == (0.0, mask.tolist())  # nothing was changed
     assert env.step(int(mask.argmax()))[4]["duration"] > 0.0
     for action, told in ((np.array([0.5, 0.5]), "one number"), (math.nan, "finite")):
         with pytest.raises(ValueError, match=told):
@@ -270,7 +270,7 @@ def test_a_fault_is_told_in_a_sentence() -> None:
 
 
 class Drifting(NamedTuple):
-    """A world whose state leaves the numbers at its fourth step; its first state may be wrong, too."""
+    """A world whose state becomes non-finite at its fourth step; its first state may be wrong, too."""
 
     num_states: int = 0
     num_actions: int = 2
@@ -294,7 +294,7 @@ def step_drifting(
 
 
 def test_a_state_of_whole_numbers_is_refused() -> None:
-    """To the compiler a tuple of whole numbers is another type, so that a sentence says it first."""
+    """A tuple of ints is another type to the compiler, so it is refused with a sentence first."""
     with pytest.raises(
         TypeError, match=r"start of Drifting returned \(0,\) as the state; 0 in it is not a float"
     ):
@@ -302,7 +302,7 @@ def test_a_state_of_whole_numbers_is_refused() -> None:
 
 
 def test_bounds_must_ascend() -> None:
-    """Bounds that a world gives for its states are looked at before it runs."""
+    """A world's bounds are checked before it runs."""
 
     class Empty(NamedTuple):
         num_states: int = 0
@@ -319,13 +319,13 @@ def test_bounds_must_ascend() -> None:
 
 
 def test_the_grid_of_workload_converges() -> None:
-    """Half the width of the grid makes a quarter of the error, which is what takes it out."""
+    """Halving the grid width quarters the error, which is what the extrapolation relies on."""
     solved = [workload._solved(sj.worlds.continuous.Workload(), count)[0] for count in (1000, 2000, 4000)]
     assert (solved[1] - solved[0]) / (solved[2] - solved[1]) == pytest.approx(4.0, abs=0.6)
 
 
-def test_a_place_is_found_again() -> None:
-    """An environment of vectors goes where another stood, and goes on as it does."""
+def test_a_position_can_be_restored() -> None:
+    """An environment with vector states can be restored to another's position, and continues identically."""
     one, other = (gym.make("sojourn/CMu-v0", compiled=False).unwrapped for _ in range(2))
     one.reset(seed=1)
     one.action_space.seed(1)

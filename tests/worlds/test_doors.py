@@ -1,4 +1,4 @@
-"""Compiled code looks neither at types nor at bounds: whatever it reads is checked at the door, however it was made."""
+"""Compiled code checks neither types nor bounds, so everything it reads is checked first, however it was constructed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABULAR = sj.worlds.Tabular(sj.problems.gosavi())
 MARKET = sj.worlds.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)
 AGENT = sj.agents.policy_agent([0, 1], num_actions=2)
 
-# Each of these ended the process, or gave numbers that nobody had asked for.
+# Each of these once crashed the process, or gave garbage.
 DEADLY: list[tuple[str, Callable[[], object], str]] = [
     ("TABULAR._replace(successor=TABULAR.successor[:0])", lambda: TABULAR._replace(successor=TABULAR.successor[:0]), "successor is an array of int64 of the shape"),
     ("TABULAR._replace(successor=TABULAR.successor + 10**9)", lambda: TABULAR._replace(successor=TABULAR.successor + 10**9), "successor has the entry"),
@@ -55,7 +55,7 @@ def test_a_world_that_would_read_elsewhere_is_refused(
 
 
 def test_none_of_them_ends_a_process() -> None:
-    """In a process of their own, compiled runs of all of them leave it alive, each with a ValueError."""
+    """Compiled runs of all of them raise a ValueError each, without crashing the process."""
     program = "\n".join(
         [
             "import numpy as np, sojourn as sj",
@@ -78,8 +78,8 @@ def test_none_of_them_ends_a_process() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, str(len(DEADLY) + 2)), done.stderr
 
 
-def test_what_a_world_was_made_of_may_change_afterwards() -> None:
-    """An environment of a world with foreign arrays goes on as if they had stayed as they were."""
+def test_a_world_is_independent_of_its_source_arrays() -> None:
+    """Changing the arrays that a world was made from does not affect its environment."""
     successor = np.array(TABULAR.successor)
     env, same = (
         WorldEnv(TABULAR._replace(successor=array), compiled=False)
@@ -91,7 +91,7 @@ def test_what_a_world_was_made_of_may_change_afterwards() -> None:
 
 
 def test_the_arrays_of_a_made_world_belong_to_it() -> None:
-    """Nobody can write into them, and to make such a world ready copies nothing."""
+    """A world's arrays are immutable, and making the world ready again copies nothing."""
     for world in (TABULAR, MARKET):
         fields: list[tuple[Any, Any]] = list(zip(world, ready_world(world), strict=True))
         for before, after in fields:
@@ -123,13 +123,13 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
     ],
 )
 def test_an_agent_that_would_read_elsewhere_is_refused(agent: Any, sentence: str) -> None:
-    """Its own arrays fit its values, and its settings are some that there are."""
+    """An agent is refused if its arrays do not fit its values, or its settings are unknown."""
     with pytest.raises((ValueError, TypeError), match=sentence):
         ready_agent(agent)
 
 
 def test_a_policy_is_read_within_bounds() -> None:
-    """The public readers of tables name the state or the table that is wrong."""
+    """The public readers of tables refuse out-of-range states and malformed tables by name."""
     q = np.array([[1.0, 3.0]])
     for state, sentence in (
         (1, "state is 1; it must be one of 0 to 0"),
@@ -148,14 +148,14 @@ def test_a_policy_is_read_within_bounds() -> None:
 @pytest.mark.parametrize(
     "laws", [FlatLaws(np.array([9], np.int8), np.ones((1, 3))), FlatLaws(np.array([0]), np.ones((1, 3)))]
 )
-def test_laws_that_there_are_not_are_refused(laws: FlatLaws) -> None:
-    """A model takes no laws of an unknown kind, which compiled code would take for another."""
+def test_unknown_laws_are_refused(laws: FlatLaws) -> None:
+    """A model refuses unknown kinds of laws, which compiled code would misread."""
     with pytest.raises(ValueError, match=r"reward_law\.kind .*make laws with sojourn\.models\.laws"):
         sj.SMDP([0, 1], [0, 1], [0], [1.0], duration=[1.0], reward_law=laws)
 
 
 def test_a_model_from_a_pickle_is_checked_as_any_other() -> None:
-    """What was changed in a pickle is found when it is loaded."""
+    """A tampered pickle is detected when it is loaded."""
     model = sj.problems.long_shot()
     state = model.__getstate__() | {"successor": np.array([7, 7], np.int32)}
     with pytest.raises(ValueError, match="leads to state 7; states are 0 to 0"):
@@ -167,7 +167,7 @@ def test_a_model_from_a_pickle_is_checked_as_any_other() -> None:
 
 @st.composite
 def spoiled(draw: st.DrawFn, world: Any) -> Any:
-    """A world with one array of another type, shape, order or length, or with a number that it cannot have."""
+    """A world with one array of the wrong dtype, shape, order or length, or with an impossible number."""
     name = draw(
         st.sampled_from([name for name in world._fields if isinstance(getattr(world, name), np.ndarray)])
     )
@@ -195,7 +195,7 @@ def spoiled(draw: st.DrawFn, world: Any) -> Any:
 
 @given(world=st.one_of(spoiled(TABULAR), spoiled(MARKET)))
 def test_any_world_is_refused_or_stays_in_its_arrays(world: Any) -> None:
-    """What the door lets through has every index in its array; a run of it in Python never misses one."""
+    """In worlds that pass the checks every index is in bounds: an interpreted run never misses one."""
     try:
         checked = ready_world(world)
     except (ValueError, TypeError):
@@ -211,7 +211,7 @@ def test_any_world_is_refused_or_stays_in_its_arrays(world: Any) -> None:
 
 
 class _Strict(np.ndarray[Any, Any]):
-    """An array that takes no index below 0, as Python otherwise would."""
+    """An array that refuses negative indices."""
 
     def __getitem__(self, index: Any) -> Any:
         places = index if isinstance(index, tuple) else (index,)

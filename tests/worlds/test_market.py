@@ -1,4 +1,4 @@
-"""The market world, most of it against the oracle in naive.py, which has its own from the definition."""
+"""The market world, mostly against the oracle in naive.py, which implements the definition independently."""
 
 import random as python_random
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ REAL = Path(__file__).parents[2] / "../shared/data/btcusd_1min.parquet"
 
 
 class HarmonicByShares(naive.Harmonic):
-    """The same estimate, with each block multiplied by its share of all, as sojourn does.
+    """The same estimate, with each block multiplied by its share, as Sojourn does.
 
     naive.Harmonic divides by the whole at the end, which differs in the last bit. Where every
     minute earns the same rate, r - rho tau is nothing but last bits, and they choose the action.
@@ -42,7 +42,7 @@ class HarmonicByShares(naive.Harmonic):
 def both(
     name: str, state_size: int, rate_step_size: float, exploration: naive.Exploration = EXPLORATION
 ) -> tuple[Any, naive.Agent]:
-    """The agent of this name and the oracle's, made alike."""
+    """The agent of this name and the oracle's, with the same settings."""
     has_step_size = name in ("relaxed_smart", "harmonic_r")
     own = {"rate_step_size": rate_step_size} if has_step_size else {}
     start, factor, floor = exploration
@@ -64,7 +64,7 @@ AGENTS = ["smart", "relaxed_smart", "harmonic_r", "fixed_rate"]
 
 
 def assert_same_run(result: sj.runs.Run, wanted: naive.Outcome, curve: Sequence[float]) -> None:
-    """Everything is equal to the last bit: both add in the order of the steps."""
+    """Check that everything is equal to the last bit, since both add in the order of steps."""
     assert result.policy.tolist() == wanted.policy
     assert result.greedy_steps == wanted.greedy_steps
     assert result.curve.greedy_reward.tolist() == curve
@@ -85,7 +85,7 @@ def compare(
     episodes: int = 1,
     **options: Any,
 ) -> sj.runs.Run:
-    """Run both through a segment, and hold them to be the same."""
+    """Run both through a segment, and check that they agree."""
     steps = steps or len(closes)
     agent, oracle = both(name, options.get("state_size", 3), rate_step_size, exploration)
     points = sj.runs.evenly_spaced(steps * episodes, 20)
@@ -112,12 +112,12 @@ class Segment(NamedTuple):
 
 
 def segment(kind: str, seed: int, count: int = 500) -> Segment:
-    """Minutes of a market in cents, of one kind."""
+    """Minutes of a market, in cents, of a given kind."""
     rng = python_random.Random(seed)
     price, asleep, prices = 10_000.0, False, [10_000.0]
     for _ in range(count):
         asleep ^= rng.random() < 0.02
-        move = rng.gauss(0, 1) / max(1e-3, abs(rng.gauss(0, 1)))  # of a Cauchy law, cut off
+        move = rng.gauss(0, 1) / max(1e-3, abs(rng.gauss(0, 1)))  # a truncated Cauchy law
         if kind == "flat" or (kind == "flat stretches" and asleep):
             move = 0.0
         elif kind == "rising":
@@ -140,14 +140,14 @@ KINDS = ["heavy tails", "flat stretches", "flat", "rising", "even"]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", AGENTS)
 def test_run_through_a_segment(name: str, kind: str, rule: str, state_size: int) -> None:
-    """A run learns, accepts and adds up to the last bit what the oracle's run does."""
+    """A run agrees with the oracle's to the last bit in what it learns, accepts and adds up."""
     for seed, beta in ((0, 0.01), (5, 0.1)):
         opens, closes = segment(kind, seed)
         compare(name, opens, closes, seed=seed, rate_step_size=beta, duration=rule, state_size=state_size)
 
 
 prices = st.one_of(
-    st.integers(min_value=1, max_value=40).map(lambda n: n / 4),  # so that moves repeat, and are often 0
+    st.integers(min_value=1, max_value=40).map(lambda n: n / 4),  # so that moves repeat and are often 0
     st.floats(min_value=0.01, max_value=1e6),
 )
 bars = st.lists(st.tuples(prices, prices), min_size=1, max_size=40)
@@ -183,7 +183,7 @@ def test_run_through_any_segment(
     episodes: int,
     seed: int,
 ) -> None:
-    """Whatever the bars and the settings, a run is the oracle's to the last bit."""
+    """Whatever the bars and the settings, a run equals the oracle's to the last bit."""
     shortest, longest, interval = seconds
     lowest, highest = bounds or (None, None)
     compare(
@@ -209,7 +209,7 @@ def test_run_through_any_segment(
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", AGENTS)
 def test_run_through_recorded_minutes(name: str, rule: str) -> None:
-    """On 3,000 minutes from anywhere in the recorded ones, a run is the oracle's to the last bit."""
+    """On any 3,000 of the recorded minutes, a run equals the oracle's to the last bit."""
     table = pl.scan_parquet(REAL)
     total = table.select(pl.len()).collect().item()
     first = python_random.Random(f"{name} {rule}").randrange(total - 3000)
@@ -287,7 +287,7 @@ def test_random_durations() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_actions_do_not_move_the_market(rule: str) -> None:
-    """Whatever is done, the same states follow, filled up from 0 with the latest in the lowest bit."""
+    """The same states follow whatever the actions, with the latest direction in the lowest bit."""
     opens, closes = segment("heavy tails", 3, count=40)
     world = Market(opens, closes, duration=rule, state_size=3)
     rng = python_random.Random(4)
@@ -300,7 +300,7 @@ def test_actions_do_not_move_the_market(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_first_bar_follows_the_last(rule: str) -> None:
-    """After the last bar the first one follows and the directions are kept; an episode forgets them."""
+    """The first bar follows the last, and the directions are kept; a new episode resets them."""
     world = Market([1.0, 3.0], [3.0, 4.0], duration=rule, state_size=4)
     assert world.num_steps == 2
     assert [state for state, _, _ in walk(world, [0] * 5)] == [1, 3, 7, 15, 15]
@@ -310,12 +310,12 @@ def test_first_bar_follows_the_last(rule: str) -> None:
 
 
 def test_missing_opens() -> None:
-    """Without opening prices a bar opens at the close before it, and the first does not move."""
+    """Without opening prices a bar opens at the preceding close, and the first does not move."""
     assert Market(None, [5.0, 7.0, 6.0]).moves.tolist() == [0.0, 2.0, -1.0]
 
 
 def test_given_bounds_clip() -> None:
-    """A move beyond the given bounds takes as long as one at the bound, and earns its own reward."""
+    """A move beyond the given bounds takes as long as one at the bound, but earns its own reward."""
     world = Market([100.0] * 3, [110.0, 90.0, 102.5], duration="scaled", lowest=-5.0, highest=5.0)
     assert walk(world, [0, 0, 0]) == [
         (1, 2.5, 45.0),
@@ -329,14 +329,14 @@ def test_given_bounds_clip() -> None:
 @pytest.mark.parametrize("name", AGENTS)
 @pytest.mark.parametrize("rule", ["scaled", "scaled-magnitude"])
 def test_given_bounds_against_the_oracle(name: str, rule: str) -> None:
-    """With bounds inside the moves, or one-sided, a run is still the oracle's."""
+    """With bounds inside the range of moves, or one-sided, a run still equals the oracle's."""
     opens, closes = segment("heavy tails", 8)
     for lowest, highest in ((-1.0, 2.0), (0.5, None), (None, 0.25), (1.0, 1.0)):
         compare(name, opens, closes, seed=2, duration=rule, lowest=lowest, highest=highest)
 
 
 def test_no_duration_is_above_the_longest() -> None:
-    """The largest move takes 45 s at most, though 40 x / x can be above 40 by a last bit."""
+    """The largest move takes at most 45 s, although 40 x / x may exceed 40 in the last bit."""
     rng = python_random.Random(9)
     sizes = [rng.uniform(1, 2) for _ in range(200)]
     assert any(5 + 40 * (2 * x) / (2 * x) > 45 for x in sizes)
@@ -349,7 +349,7 @@ def test_no_duration_is_above_the_longest() -> None:
 @pytest.mark.parametrize("kind", ["heavy tails", "flat"])
 @pytest.mark.parametrize("rule", RULES)
 def test_market_passes_the_checker(rule: str, kind: str) -> None:
-    """The market keeps the rules for worlds, in a segment shorter than the checker's run too."""
+    """The market passes the checker, even in a segment shorter than the checker's run."""
     for count in (1, 50, 500):
         opens, closes = segment(kind, 0, count)
         sj.check_world(Market(opens, closes, duration=rule))
@@ -370,7 +370,7 @@ def test_interpreted_equals_compiled(name: str, rule: str) -> None:
 
 
 def test_prices_are_not_changed() -> None:
-    """A market neither changes the arrays it was given nor follows later changes of them."""
+    """A market neither modifies the arrays it was given nor is affected by later changes to them."""
     opens, closes = (np.array(column) for column in segment("heavy tails", 0, 50))
     world = Market(opens, closes)
     before = world.moves.copy()
@@ -410,7 +410,7 @@ REFUSALS: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "words", "options"), REFUSALS)
 def test_refusals(kind: type[Exception], words: str, options: dict[str, Any]) -> None:
-    """What cannot be a market is refused in one sentence that says what is wrong."""
+    """Invalid arguments are refused in one sentence that says what is wrong."""
     arguments: dict[str, Any] = {"open": [1.0, 2.0], "close": [2.0, 1.0], **options}
     with pytest.raises(kind, match=words) as refusal, np.errstate(over="ignore"):
         Market(**arguments)

@@ -1,4 +1,4 @@
-"""The synthetic market: its model, and the stylised facts it is there for."""
+"""The synthetic market: its model, and the stylised facts it should show."""
 
 import functools
 import math
@@ -54,12 +54,12 @@ def by_segment(x: Column) -> Column:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_prices(seed: int) -> None:
-    """Prices are positive whole ticks, never far from the start, and open where they closed."""
+    """Prices are positive whole ticks, stay near the start, and open where they closed."""
     bars = market(seed)
     assert len(bars) == len(bars.open) == len(bars.timestamp) == 1_050_000
     assert (bars.open[1:] == bars.close[:-1]).all()
     assert bars.open[0] == 10_000.0
-    # n / 100 is the float nearest to so many cents, so that equality is exact
+    # n / 100 is the float nearest to n cents, so that equality is exact
     assert (np.rint(bars.close * 100) / 100 == bars.close).all()
     # The pull keeps log-prices within a deviation of about 0.0011 sqrt(500,000 / 2) = 0.55, and
     # log 30 is six of them.
@@ -68,7 +68,7 @@ def test_prices(seed: int) -> None:
 
 
 def test_label() -> None:
-    """The bars say that they are synthetic, have a minute between them and a digest of their prices."""
+    """The bars are labelled synthetic, one minute apart, and have a digest of their prices."""
     bars = synthetic_bars(100, seed=1)
     assert bars.name == "synthetic"
     assert bars.synthetic
@@ -79,7 +79,7 @@ def test_label() -> None:
 
 
 def test_same_on_every_machine() -> None:
-    """These prices are known; if they change, results that were computed with them no longer hold."""
+    """Golden prices: if they change, results computed with them no longer hold."""
     assert (
         synthetic_bars(10_000, seed=0).sha256
         == "f6be5b26600334b1a49c3aa8881f15dfe42196a8117c5f1d6467f0e44bbfdfc1"
@@ -87,14 +87,14 @@ def test_same_on_every_machine() -> None:
 
 
 def test_seeds() -> None:
-    """The same seed gives the same market, another seed another one."""
+    """The same seed gives the same market, another seed a different one."""
     assert synthetic_bars(5000, seed=3).sha256 == synthetic_bars(5000, seed=3).sha256
     assert len({synthetic_bars(5000, seed=seed).sha256 for seed in range(20)}) == 20
 
 
 @pytest.mark.parametrize("count", [1, 2, 999, 60_000])
 def test_fewer_bars_are_the_beginning_of_more(count: int) -> None:
-    """A shorter market is the beginning of a longer one of its seed."""
+    """A shorter market is a prefix of a longer one with the same seed."""
     short, long = synthetic_bars(count, seed=2), market(2)
     assert len(short) == count
     for field in ("timestamp", "open", "close"):
@@ -113,13 +113,13 @@ def test_interpreted_equals_compiled() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1])
 def test_no_bars(bad: int) -> None:
-    """There is no market without bars."""
+    """A market without bars is refused."""
     with pytest.raises(ValueError, match=f"num_bars is {bad}; it must be at least 1"):
         synthetic_bars(bad)
 
 
 def test_model_as_it_is_written() -> None:
-    """The module's formulas, written out once more in plain Python, give the same prices."""
+    """An independent plain-Python implementation of the module's formulas gives the same prices."""
     stream, _ = naive.streams(3)  # a seed that soon sees all regimes
     regime, a, b, x, price = "quiet", 0.0, 0.0, 0.0, 10_000.0
     stay = {"quiet": 60_000, "usual": 60_000, "stormy": 30_000}
@@ -145,7 +145,7 @@ def test_model_as_it_is_written() -> None:
             price = round(10_000 * math.exp(x), 2)
         closes.append(price)
     assert seen == {"quiet", "usual", "stormy"}
-    # the last bits of exp may round a price to the tick beside
+    # the last bits of exp may round a price to a neighbouring tick
     assert_allclose(synthetic_bars(30_000, seed=3).close, closes, atol=0.0101, rtol=0)
 
 

@@ -52,7 +52,7 @@ def agent_for(model: SMDP, make: Any = sj.smart, **options: Any) -> Any:
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_models_pass_the_checker(model: SMDP) -> None:
-    """A model is a world like any other, whether its laws are those of rows or of pairs."""
+    """Models pass the checker as worlds, whether their laws are by row or by pair."""
     sj.check_world(Tabular(model))
 
 
@@ -77,7 +77,7 @@ def taken(model: SMDP, state: int, action: int, count: int) -> tuple[Any, Any, A
 
 @pytest.mark.parametrize(("state", "action"), [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2)])
 def test_steps_have_the_models_laws(state: int, action: int) -> None:
-    """Means of rewards and durations, and shares of next states, are the model's within five deviations."""
+    """Means of rewards and durations, and frequencies of next states, match the model within five standard errors."""
     count = 20_000
     states, rewards, durations = taken(EVERY_LAW, state, action, count)
     pair = EVERY_LAW.pair(state, action)
@@ -91,7 +91,7 @@ def test_steps_have_the_models_laws(state: int, action: int) -> None:
 
 
 def test_reward_and_duration_of_an_outcome_come_together() -> None:
-    """A joint law stays one: no reward is seen with the duration of another outcome."""
+    """Joint laws are respected: no reward occurs with another outcome's duration."""
     _, rewards, durations = taken(EVERY_LAW, 1, 1, 500)
     assert set(zip(rewards.tolist(), durations.tolist(), strict=True)) == {
         (1.0, 1.0),
@@ -101,7 +101,7 @@ def test_reward_and_duration_of_an_outcome_come_together() -> None:
 
 
 def gain(model: SMDP, policy: Any) -> float:
-    """The gain of a policy, by the stationary law of its chain, dense."""
+    """The gain of a policy, from the stationary law of its chain, by dense algebra."""
     pairs = [model.pair(state, int(action)) for state, action in enumerate(policy)]
     chain = np.zeros((model.num_states, model.num_states))
     for state, pair in enumerate(pairs):
@@ -114,7 +114,7 @@ def gain(model: SMDP, policy: Any) -> float:
 
 @pytest.mark.parametrize("policy", [[0, 1, 0], [0, 1, 2]])
 def test_long_runs_come_to_the_gain(policy: list[int]) -> None:
-    """What a policy earns in a million steps is its gain within five deviations of twenty batches."""
+    """Over a million steps, a policy earns its gain within five standard errors from twenty batches."""
     run = sj.run(
         Tabular(EVERY_LAW),
         sj.agents.policy_agent(policy, 3),
@@ -151,7 +151,7 @@ def test_alias_tables_are_the_law(weights: list[int]) -> None:
 
 
 def test_large_tables_are_made_compiled_and_are_the_same() -> None:
-    """From some size on the tables are made by compiled code, of the same source and with the same bits."""
+    """Large tables are made by compiled code, with the same bits as in Python."""
     law = np.random.default_rng(0).dirichlet(np.ones(30), size=1000)
     offsets = np.arange(1001) * 30
     tables = []
@@ -165,7 +165,7 @@ def test_large_tables_are_made_compiled_and_are_the_same() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_an_action_that_a_state_lacks_is_refused(compiled: bool) -> None:
-    """The sentence names the state, the action, and how an agent leaves such actions out."""
+    """The error names the state and the action, and says how an agent avoids such actions."""
     agent = sj.agents.policy_agent([1, 1, 0], 3)
     with pytest.raises(
         ValueError,
@@ -176,8 +176,8 @@ def test_an_action_that_a_state_lacks_is_refused(compiled: bool) -> None:
         sj.run_many(Tabular(EVERY_LAW), [agent], [0], 10)
 
 
-def test_initial_values_hide_what_is_not_there() -> None:
-    """With -inf an action is neither taken nor counted as a divergence, alone and in many runs."""
+def test_initial_values_hide_missing_actions() -> None:
+    """An action of value -inf is neither taken nor counted as divergence, in single and in many runs."""
     assert available(EVERY_LAW).tolist() == [[True, False, True], [False, True, False], [True, False, True]]
     assert same(Tabular(EVERY_LAW).available, available(EVERY_LAW))
     agent = agent_for(EVERY_LAW, exploration=1.0)
@@ -188,7 +188,7 @@ def test_initial_values_hide_what_is_not_there() -> None:
 
 
 def test_an_env_shows_masks_where_actions_are_lacking() -> None:
-    """`info` has the mask of the state one is in, as Gymnasium's spaces take it, and none where all are there."""
+    """`info` has the current state's mask, in the form of Gymnasium's spaces, and none if no state lacks an action."""
     env = sj.envs.WorldEnv(Tabular(EVERY_LAW))
     state, info = env.reset(seed=0)
     for _ in range(50):
@@ -212,7 +212,7 @@ def test_an_env_shows_masks_where_actions_are_lacking() -> None:
 
 
 def test_a_learner_respects_the_masks() -> None:
-    """Driven through Gymnasium, an agent takes only actions that there are."""
+    """Driven through Gymnasium, an agent takes only available actions."""
     learner = sj.Learner(sj.envs.WorldEnv(Tabular(EVERY_LAW)), sj.smart, seed=1)
     learner.train(steps=2000)
     assert available(EVERY_LAW)[np.arange(3), learner.policy].all()
@@ -226,13 +226,13 @@ def test_a_learner_respects_the_masks() -> None:
     ],
 )
 def test_wrong_arguments_get_one_sentence(call: Any, error: Any, message: str) -> None:
-    """A start out of bounds, and what is no model, are named and refused."""
+    """A start out of bounds, and something that is not a model, are refused by name."""
     with pytest.raises(error, match=message):
         call()
 
 
 def test_a_world_pickles_and_begins_where_it_is_told() -> None:
-    """A world is data, and `start` is where every episode begins."""
+    """A world can be pickled, and every episode begins in the state `start`."""
     world = Tabular(EVERY_LAW, start=2)
     assert same(pickle.loads(pickle.dumps(world)), world)
     assert sj.start(world, sj.stream(0))[1] == 2

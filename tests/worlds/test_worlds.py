@@ -11,12 +11,12 @@ from sojourn.rules.random import exponential, uniform
 
 
 def test_two_state_passes_the_checker() -> None:
-    """The built-in world keeps the rules for worlds."""
+    """The built-in world passes the checker."""
     sj.check_world(sj.worlds.TwoState(log_scale=1e-3))
 
 
 def test_generators_are_the_papers() -> None:
-    """SinLogD and CosLogD are the formulas of the paper."""
+    """SinLogD and CosLogD match the paper's formulas."""
     for t in (0, 1, 17, 999):
         assert sj.worlds.sin_log_drift(t, 10, 0.001) == pytest.approx((math.sin(t) + 10) * 10 ** (0.001 * t))
         assert sj.worlds.cos_log_drift(t, 10, 0.0005) == pytest.approx(
@@ -39,7 +39,7 @@ def test_two_state_by_hand() -> None:
 
 
 def test_noise_depends_on_seed_and_step_alone() -> None:
-    """Whatever was done before, and in every episode, step t has the same noise."""
+    """Step t has the same noise in every episode, whatever was done before."""
     rng = sj.stream(4)
     first, _ = sj.start(sj.worlds.TwoState(log_scale=1e-3), rng)
     durations = []
@@ -64,7 +64,7 @@ def test_noise_has_the_law_it_should() -> None:
 
 
 def test_durations_never_fall_below_the_floor() -> None:
-    """A wide noise or an offset of 0 would give negative durations; the floor holds."""
+    """Durations respect the floor, even where wide noise or an offset of 0 would make them negative."""
     world = sj.worlds.TwoState(log_scale=1e-3, offset=0.0, duration_spread=5.0)
     run = sj.run(world, sj.agents.random_agent(2, 2), steps=2000)
     assert run.duration >= 0.001 * 2000
@@ -84,7 +84,7 @@ def test_durations_never_fall_below_the_floor() -> None:
     ],
 )
 def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
-    """A number out of its bounds is named and refused."""
+    """A number out of bounds is refused by name."""
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -176,7 +176,7 @@ def test_a_world_that_breaks_the_rules_is_stopped(fault: int, message: str, comp
 
 
 class Faults(NamedTuple):
-    """A world that breaks one rule now and then, or in a far state only."""
+    """A world that breaks one rule rarely, or only in a remote state."""
 
     fault: int
     num_states: int = 60
@@ -207,7 +207,7 @@ def step_faults(world: Faults, state: int, action: int, rng: Any) -> tuple[Fault
 def test_the_checker_finds_what_a_run_would_stop_at(
     world: Faults, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fault in a state that random actions never come to, at some starts, or in one step of a thousand, is found."""
+    """The checker finds faults in states that random actions never reach, at some starts, and in one step of a thousand."""
     in_python = lambda *args, **options: sj.run(*args, **{**options, "compiled": False})  # noqa: E731
     monkeypatch.setattr("sojourn.runs.check.run", in_python)
     with pytest.raises(ValueError, match=message):
@@ -215,7 +215,7 @@ def test_the_checker_finds_what_a_run_would_stop_at(
 
 
 class Picky(NamedTuple):
-    """A world that says which actions its states have."""
+    """A world that declares which actions its states have."""
 
     available: Any
     num_states: int = 2
@@ -248,7 +248,7 @@ def test_wrong_lists_of_actions_are_refused(available: Any, message: str) -> Non
 
 
 class Counting(NamedTuple):
-    """A world that writes into an array of its own."""
+    """A world that writes into its own array."""
 
     visits: Any
     num_states: int = 1
@@ -267,7 +267,7 @@ def step_counting(world: Counting, state: int, action: int, rng: Any) -> tuple[C
 
 
 def test_a_worlds_arrays_are_constants() -> None:
-    """All runs share a world's arrays, so writing into them is refused with a sentence."""
+    """All runs share a world's arrays, so writing into them is refused in one sentence."""
     visits = np.zeros(1)
     for compiled in (True, False):
         with pytest.raises(TypeError, match="step of Counting writes into an array of the world"):
@@ -276,6 +276,6 @@ def test_a_worlds_arrays_are_constants() -> None:
 
 
 def test_two_state_overflow_is_an_error() -> None:
-    """Rewards that leave the floats stop the run with a sentence instead of poisoning it."""
+    """Rewards that overflow stop the run with one sentence instead of poisoning it."""
     with pytest.raises(ValueError, match="reward inf"):
         sj.run(sj.worlds.TwoState(log_scale=0.1), sj.agents.random_agent(2, 2), steps=10_000)

@@ -1,4 +1,4 @@
-"""The audit of a model by name: its record in `audit.json`, its charts, its lines for a terminal, and its section of the page.
+"""The audit of a named model: its record in `audit.json`, its charts, its terminal output, and its section of the page.
 
 The exact limits are computed in `sojourn.exact.audit`; here they are recorded and shown.
 """
@@ -28,7 +28,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True)
 class KeptPolicy:
-    """A policy of `sojourn.exact.SelfConfirming` as it is in a file: `margin` is None if it is infinite."""
+    """A policy of `sojourn.exact.SelfConfirming` as stored in a file: `margin` is None if it is infinite."""
 
     policy: tuple[int, ...]
     gain: float
@@ -49,7 +49,7 @@ class LockIn:
 
 @dataclass(frozen=True)
 class Audited:
-    """An audit as it is in a file: the limit of every estimator, and the rates for which an optimal policy is greedy.
+    """An audit as stored in a file: the limit of every estimator, and the rates for which an optimal policy is greedy.
 
     These rates go from `low` to `high`; None means that there is no bound. `frontier` has the corners of F over the `rate`:
     its `value`, and the `gain` of the policy that is greedy to the right of each. With `exploration`, a learner that follows
@@ -98,9 +98,9 @@ def audit_named(
     exploration: float = 0.2,
     estimators: Sequence[str] = (),
 ) -> Audited:
-    """Audit a problem by name, or the model in a file, under a policy, or under an optimal one if none is given.
+    """Audit a named problem, or the model in a file, under a policy; by default under an optimal one.
 
-    `estimators` are the names of users' own estimators, such as `mine:Forgetting`, to be audited as well as ours.
+    `estimators` are the names of users' estimators, such as `mine:Forgetting`, to be audited along with ours.
 
     >>> found = audit_named("long-return", {})
     >>> found.gain, round(found.low, 6), found.high
@@ -152,12 +152,12 @@ def audited(name: str, found: Audit) -> Audited:
 
 
 def document(found: Audited, options: JsonObject) -> dict[str, Json]:
-    """Return an audit, and the options of its model, as they are written to `audit.json`."""
+    """Return an audit and its model's options as JSON data for `audit.json`."""
     return {"name": found.name, "options": options, "version": __version__, **as_json(found)}
 
 
 def write(found: Audited, options: JsonObject, folder: Path) -> Path:
-    """Write an audit and its figure into a folder, which is made if it does not exist; return the figure's PNG."""
+    """Write an audit and its figure into a folder, created if necessary; return the figure's PNG."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, document(found, options))
     figures.write(sheet(found), folder / "figures" / "audit")
@@ -165,7 +165,7 @@ def write(found: Audited, options: JsonObject, folder: Path) -> Path:
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.9g}") + 0.0  # no minus zero
+    return float(f"{value:.9g}") + 0.0  # avoid -0
 
 
 # --- Charts ------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ _RATE = Axis("rate (reward per unit time)", short="rate")
 
 
 def value_chart(found: Audited) -> Lines:
-    """Return F over the rate, the optimal gain, and the limit of each estimator."""
+    """Return the chart of F over the rate, with the optimal gain and the limit of each estimator."""
     curve = Series("F(rate)", Look(GREY, marker=None), found.frontier["rate"], found.frontier["value"])
     best = Series(
         f"optimal gain {found.best_gain:.4g}", Look(GREEN, marker=3), [found.best_gain], [0.0], kind="points"
@@ -192,7 +192,7 @@ def value_chart(found: Audited) -> Lines:
 
 
 def gain_chart(found: Audited) -> Lines:
-    """Return what the greedy policy for each rate earns."""
+    """Return the chart of what the greedy policy for each rate earns."""
     return Lines(
         f"What the greedy policy earns at each rate: {found.name}",
         _RATE,
@@ -205,7 +205,7 @@ def gain_chart(found: Audited) -> Lines:
 
 
 def kept_chart(found: Audited) -> Lines:
-    """Return the policies that learners keep: the gain of each, over the rate that is learned under it."""
+    """Return the chart of the policies that learners keep: the gain of each over the rate learned under it."""
     ends = found.frontier["rate"][0], found.frontier["rate"][-1]
     series = [
         _greedy_gains(found),
@@ -241,14 +241,14 @@ def sheet(found: Audited) -> Sheet:
 
 
 def on_paper(found: Audited) -> Lines:
-    """Return the chart of F for print, with the numbers in its legend, since a printed chart cannot be pointed at."""
+    """Return the chart of F for print, with the numbers in its legend, since print has no tooltips."""
     return value_chart(found)._replace(
         verticals=[line._replace(name=f"{_short(line.name)}: {line.x:.4g}") for line in _limits(found)]
     )
 
 
 def paper_title(found: Audited) -> str:
-    """Return the title of the printed chart of F; a file is shown by its name, without folder and ending."""
+    """Return the title of the printed chart of F; a file is shown by its name, without folder and extension."""
     return f"{Path(found.name).stem}: where the estimators end"
 
 
@@ -258,7 +258,7 @@ def _greedy_gains(found: Audited) -> Series:
 
 
 def _alike(found: Audited) -> dict[tuple[str, ...], tuple[KeptPolicy, ...]]:
-    """Group the estimators that keep the same policies at the same rates; leave out those that keep none."""
+    """Group the estimators that keep the same policies at the same rates; omit those that keep none."""
     groups: dict[tuple[tuple[float, float], ...], list[LockIn]] = {}
     for each in found.self_confirming:
         if each.policies:
@@ -288,7 +288,7 @@ def _span(found: Audited) -> Span:
 
 # --- In words ----------------------------------------------------------------------------
 
-_MOST_GAINS = 4  # of the policies that a learner keeps, in one line
+_MOST_GAINS = 4  # policies that a learner keeps, listed on one line
 _POLICY_SHOWN = 60
 _KEPT = {True: "yes", False: "no", None: "unknown"}
 _NOTE = (
@@ -305,7 +305,7 @@ _LOCK_IN = (
 
 
 def between(low: float | None, high: float | None, digits: int = 6) -> str:
-    """Return in words the rates between two bounds; None is no bound.
+    """Describe the rates between two bounds; None is no bound.
 
     >>> between(None, None), between(None, 2.0), between(1.5, None), between(1.5, 2.0)
     ('every rate', 'rates up to 2', 'rates from 1.5 on', 'rates from 1.5 to 2')
@@ -316,7 +316,7 @@ def between(low: float | None, high: float | None, digits: int = 6) -> str:
 
 
 def lines(found: Audited) -> list[str]:
-    """Return an audit for a terminal: the gains, the limits, and the policies that learners keep."""
+    """Return an audit's terminal output: the gains, the limits, and the policies that learners keep."""
     gains = (
         f"{found.name}: the policy's gain is {found.gain:.6g}, the optimal one {found.best_gain:.6g}; "
         f"an optimal policy is greedy for {between(found.low, found.high)}"
@@ -325,9 +325,9 @@ def lines(found: Audited) -> list[str]:
 
 
 def kept_gains(found: LockIn, complete: bool) -> str:
-    """Return in words the gains of the policies that a learner with one estimator keeps, the largest first.
+    """Describe the gains of the policies that a learner with one estimator keeps, largest first.
 
-    >>> found = audit_named("long-return", {})  # two actions are the same there
+    >>> found = audit_named("long-return", {})  # two of its actions are identical
     >>> kept_gains(found.self_confirming[3], found.complete)
     '10 (2 policies), 7.624* (2 policies)'
     """
@@ -351,7 +351,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `audit.json` in a folder holds."""
+    """Return the section for the `audit.json` in a folder."""
     found, options, version = read_record(Audited, given), given["options"], given["version"]
     if not (isinstance(options, dict) and isinstance(version, str)):
         raise TypeError("options must be a table, and version a text")
@@ -376,13 +376,13 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
 
 
 def parts(found: Audited) -> list[blocks.Block]:
-    """Return an audit as part of a comparison."""
+    """Return an audit's blocks as part of a comparison."""
     shown = blocks.Charts([value_chart(found), gain_chart(found), kept_chart(found)])
     return [blocks.Heading("Where the estimators end", 4), shown, _table(found), _lock_in(found)]
 
 
 def _lead(found: Audited) -> str:
-    """Return in one sentence how many estimators keep the optimum, and which do not."""
+    """Say in one sentence how many estimators keep the optimum, and which do not."""
     keeping = sum(bool(one.keeps_optimum) for one in found.estimators)
     failing = [one.estimator for one in found.estimators if one.keeps_optimum is False]
     words = f"Of {len(found.estimators)} estimators, {keeping} keep the best policy of {found.name}"
@@ -390,7 +390,7 @@ def _lead(found: Audited) -> str:
 
 
 def _verdict(found: Audited, group: tuple[Limit, ...]) -> tuple[str, str, str]:
-    """Return whether estimators with the same limit keep the optimum, and why."""
+    """Say whether estimators with the same limit keep the optimum, and why."""
     one = group[0]
     verb, its = ("keep", "Their") if len(group) > 1 else ("keeps", "Its")
     words = "No finite limit is known."
@@ -450,7 +450,7 @@ def _table(found: Audited) -> blocks.DataTable:
 
 
 def _lock_in(found: Audited) -> blocks.DataTable:
-    """Return the policies that a learner keeps with each estimator."""
+    """Return the table of the policies that a learner keeps with each estimator."""
     columns = [
         *blocks.texts("estimator"),
         blocks.Column("policies kept", short="kept"),

@@ -1,4 +1,4 @@
-"""How a solution and the worth of a policy show themselves in a notebook: a few lines, a picture and a table, all in the HTML itself."""
+"""Notebook display of a solution and of a policy's value: a few lines, a picture and a table, as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from sojourn.report import figures
 from sojourn.report.charts import Sheet
 from sojourn.report.html import text
 from sojourn.report.words import number
+from sojourn.rules.arrays import Floats
 
 _MOST_ROWS = 10
 _POINTS = 500
 
 
 def drawn(worth: PolicyValue) -> policy_map.Drawn:
-    """Return a policy as it is drawn."""
+    """Return a policy in the form for drawing."""
     actions = list(map(str, actions_taken(worth.model, worth.pair_shares)))
     shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
     return _drawn(worth.model, actions, shares)
 
 
 def drawn_total(found: Solution) -> policy_map.Drawn:
-    """Return the policy of a total as it is drawn."""
+    """Return the policy of a total in the form for drawing."""
     labels = found.model.action_labels
     return _drawn(found.model, [str(labels[action]) for action in found.first_policy.tolist()], None)
 
@@ -41,26 +42,24 @@ def _drawn(model: SMDP, actions: list[str], shares: list[float] | None) -> polic
 
 
 def plot(worth: PolicyValue, ax: Any = None) -> Any:
-    """Draw a policy on axes of matplotlib, or on a figure of its own, and return the figure."""
-    sheet = policy_map.sheet(drawn(worth), _POINTS)
-    if sheet is None:
-        raise ValueError(
-            "the policy has several recurrent classes, and its states are no pairs of numbers, so there is nothing to draw"
-        )
-    return _on_axes(sheet, ax)
+    """Draw a policy on matplotlib axes, or on a new figure; return the figure."""
+    return _plotted(
+        drawn(worth),
+        ax,
+        "the policy has several recurrent classes, and its states are not pairs of numbers, so there is nothing to draw",
+    )
 
 
 def plot_total(found: Solution, ax: Any = None) -> Any:
     """Do the same for the policy of a total."""
-    sheet = policy_map.sheet(drawn_total(found), _POINTS)
+    otherwise = "the states are not pairs of numbers, so there is no map to draw; table() has the values"
+    return _plotted(drawn_total(found), ax, otherwise)
+
+
+def _plotted(policy: policy_map.Drawn, ax: Any, otherwise: str) -> Any:
+    sheet = policy_map.sheet(policy, _POINTS)
     if sheet is None:
-        raise ValueError(
-            "the states are no pairs of numbers, so there is no map to draw; table() has the values"
-        )
-    return _on_axes(sheet, ax)
-
-
-def _on_axes(sheet: Sheet, ax: Any) -> Any:
+        raise ValueError(otherwise)
     if ax is None:
         return figures.drawn_sheet(sheet)
     figures.draw(sheet.rows[0][0], ax)
@@ -68,30 +67,25 @@ def _on_axes(sheet: Sheet, ax: Any) -> Any:
 
 
 def solution_html(found: Solution) -> str:
-    """Return a solution as it shows itself in a notebook."""
+    """Return a solution as HTML for a notebook."""
     if found.values is not None:
         first = f"the largest {found.criterion} ({found.solver}, {number(found.seconds, 2)} s)"
         return _html([first], policy_map.sheet(drawn_total(found), _POINTS), found.table())
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
         ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
-    gains = found.gains
-    gain = (
-        number(float(gains[0]), 8)
-        if gains.min() == gains.max()
-        else f"{number(gains.min(), 8)} to {number(gains.max(), 8)}"
-    )
-    return _worth_html(f"gain {gain}, {ends} ({found.solver}, {number(found.seconds, 2)} s)", found.worth)
+    seconds = number(found.seconds, 2)
+    return _worth_html(f"{_gain(found.gains)}, {ends} ({found.solver}, {seconds} s)", found.worth)
 
 
 def value_html(worth: PolicyValue) -> str:
-    """Return the worth of a policy as it shows itself in a notebook."""
-    gains = worth.gains
-    same = gains.min() == gains.max()
-    return _worth_html(
-        f"gain {number(gains[0], 8) if same else f'{number(gains.min(), 8)} to {number(gains.max(), 8)}'}",
-        worth,
-    )
+    """Return a policy's value as HTML for a notebook."""
+    return _worth_html(_gain(worth.gains), worth)
+
+
+def _gain(gains: Floats) -> str:
+    low, high = number(float(gains.min()), 8), number(float(gains.max()), 8)
+    return f"gain {low}" if gains.min() == gains.max() else f"gain {low} to {high}"
 
 
 def _worth_html(first: str, worth: PolicyValue) -> str:
@@ -104,7 +98,7 @@ def _worth_html(first: str, worth: PolicyValue) -> str:
 
 
 def _html(words: list[str], sheet: Sheet | None, table: Any) -> str:
-    """Return lines, a picture and the first rows of the table; the picture is light, on a ground of its own."""
+    """Return lines, a picture and the first rows of the table; the picture keeps a light background."""
     parts = [f"<p>{text(line)}</p>" for line in words]
     if sheet is not None:
         image = base64.b64encode(figures.files_of(sheet, ["png"])["png"]).decode()

@@ -1,6 +1,6 @@
-"""One HTML page about the results that commands have left in folders.
+"""Makes one HTML page from the output folders of commands.
 
-The files in a folder tell which command wrote it, and the answer of that name makes its section.
+The files in a folder identify the command that wrote it, and that command's answer makes the section.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ READERS: Catalogue[Reader] = Catalogue(
 
 
 def studies() -> Catalogue[Reader]:
-    """Return the readers that installed packages add, by the name in `summary.json` or of the file: `sojourn.answers`.
+    """Return the readers from the entry points `sojourn.answers`, by the name in `summary.json` or the file name.
 
-    For a file that both know, such as `observations.json`, an installed package comes before this one.
+    For a file that both know, such as `observations.json`, an installed package takes precedence over this one.
     """
     return Catalogue({point.name: point.value for point in entry_points(group="sojourn.answers")})
 
 
 class Output(NamedTuple):
-    """An output that was found: what it is, where, and whether it may be left out if it cannot be read."""
+    """An output that was found: its kind, its place, and whether it may be skipped if it cannot be read."""
 
     kind: str
     folder: Path
@@ -50,9 +50,9 @@ class Output(NamedTuple):
 
 
 def find(folder: Path) -> list[Output]:
-    """Return what a folder holds; or, if it holds nothing itself, what its subfolders hold.
+    """Return the outputs in a folder or, if it has none itself, in its subfolders.
 
-    A folder that was named must be readable; an unreadable subfolder may be left out, with the reason.
+    A named folder must be readable; an unreadable subfolder may be skipped, with the reason.
     """
     if not folder.is_dir():
         wrong = "is a file" if folder.exists() else "does not exist"
@@ -70,10 +70,10 @@ def find(folder: Path) -> list[Output]:
 
 
 def _kinds(folder: Path) -> list[str]:
-    """Return the kinds of output in a folder; unfinished output counts."""
+    """Return the kinds of output in a folder, including unfinished output."""
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
     if "comparison" in kinds or "observations" in kinds:
-        return kinds  # its results.parquet belongs to it
+        return kinds  # results.parquet belongs to it
     if folder.joinpath("settings.json").is_file():
         return [*kinds, "comparison"]
     if folder.joinpath("summary.json").is_file() or _begun(folder):
@@ -84,7 +84,7 @@ def _kinds(folder: Path) -> list[str]:
 
 
 def _begun(folder: Path) -> bool:
-    """Return whether a study began here: its sweep is in a subfolder and has the name of the study."""
+    """Whether a study was started here: its sweep is in a subfolder and has the study's name."""
     file = folder / "sweep" / "sweep.json"
     try:
         return file.is_file() and load_json(file).get("name") in studies()
@@ -93,7 +93,7 @@ def _begun(folder: Path) -> bool:
 
 
 def read(found: Output, budget: Budget) -> Section:
-    """Return the section of an output; if it cannot be read, the section or an error says why."""
+    """Return the section for an output; if it cannot be read, a section or an error says why."""
     try:
         return _read(found, budget)
     except ValueError as error:
@@ -122,20 +122,20 @@ def _read(found: Output, budget: Budget) -> Section:
         given = load_json(file)
         readers = studies() if kind in studies() else READERS
     try:
-        return _drawable(readers[kind](folder, given, budget))
+        return _with_checked_charts(readers[kind](folder, given, budget))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
-            raise  # this is our own message, which names the file
+            raise  # our own message, which names the file
         told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
         raise ValueError(
             f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
         ) from None
 
 
-def _drawable(section: Section) -> Section:
-    """Check that every chart of a section has what it shows first, which tables that were cut may lack."""
+def _with_checked_charts(section: Section) -> Section:
+    """Check that every chart's initial choice has data, which truncated tables may lack."""
     for block in (section.picture, *section.blocks):
         for chart in block.items if isinstance(block, Charts) else (block,):
             if isinstance(chart, Choosable) and chart.start not in chart.charts:
@@ -165,8 +165,8 @@ def write_report(
 ) -> Path:
     """Write one page about the results in folders, and return its path.
 
-    With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: long tables and curves are
-    thinned out, and the page says so.
+    With `claims`, the ledger of the paper's claims comes last. The page stays under 8 MB: long tables are cut and
+    curves thinned out, and the page says so.
 
     >>> import tempfile
     >>> from sojourn.answers.solution import solve_named
@@ -189,7 +189,7 @@ def write_report(
 
 
 def _fitting(found: list[Output], title: str, further: Sequence[Section]) -> str:
-    """Return the page with as much detail as fits."""
+    """Render the page with as much detail as fits."""
     budget, before = Budget(), math.inf
     while True:
         sections = [read(one, budget) for one in found]

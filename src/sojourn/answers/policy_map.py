@@ -1,6 +1,6 @@
-"""Pictures of a policy: a map if states are pairs of numbers, several if they have a third part, and else bars.
+"""Pictures of a policy: a map if states are pairs of numbers, several maps if they have a third part, otherwise bars.
 
-A map has a cell for each state, in the colour of its action. Bars are the states' shares of time, one after the other.
+A map has a cell for each state, in the colour of its action. Bars are the states' shares of time.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from sojourn.report.charts import Axis, Labels, Lines, Regions, Series, Sheet
 from sojourn.report.looks import AREAS, Look
 from sojourn.report.words import counted, number
 
-Part: TypeAlias = float | str  # of a state
+Part: TypeAlias = float | str  # parts of a state
 Place: TypeAlias = tuple[Part, ...]
 
-_MOST_CELLS = 1_000_000  # of a map
+_MOST_CELLS = 1_000_000  # cells of a map
 _MOST_MAPS = 9
-_MOST_NAMES = len(AREAS)  # of actions, each with a colour of its own
+_MOST_NAMES = len(AREAS)  # actions with a colour of their own
 _REST = "others"
 
 
 class Drawn(NamedTuple):
-    """A policy as it is drawn: for each state its parts, if it has any, its action, and perhaps its share of time."""
+    """A policy in the form for drawing: each state's parts, if any, its action, and optionally its share of time."""
 
     name: str
     places: Sequence[Place] | None
-    axes: Sequence[str]  # what the parts are
+    axes: Sequence[str]  # names of the parts
     actions: Sequence[str]
-    order: Sequence[str]  # all actions, as the model has them
+    order: Sequence[str]  # all actions of the model
     shares: Sequence[float] | None
 
 
 def as_part(value: object) -> Part:
-    """Return a part of a state as it is drawn and written to files: a finite number, or a text.
+    """Return a part of a state for drawing and for files: a finite number, or a string.
 
     >>> as_part(2), as_part("up"), as_part(True), as_part(math.inf)
     (2, 'up', 'True', 'inf')
@@ -46,7 +46,7 @@ def as_part(value: object) -> Part:
 
 
 def maps(drawn: Drawn) -> list[Regions]:
-    """Return the maps of a policy; none if its states are not pairs of numbers, nor such pairs with a third part.
+    """Return the maps of a policy; none unless its states are pairs of numbers, or such pairs with a third part.
 
     >>> found = maps(Drawn("two queues", [(0, 0), (1, 0), (0, 1)], ("i", "j"), ["a", "a", "b"], ["a", "b"], None))
     >>> found[0].values, found[0].names  # the first row is at the bottom
@@ -59,7 +59,7 @@ def maps(drawn: Drawn) -> list[Regions]:
     words = [at for at, known in enumerate(values) if any(isinstance(one, str) for one in known)]
     if len(words) > len(values) - 2:
         return []
-    # The part with the fewest values tells the maps apart, the last of several, or the one that is no number.
+    # Facet by the part that is no number or, failing that, the part with the fewest values, the last of several.
     apart = (
         -1
         if len(values) == 2
@@ -100,7 +100,7 @@ def maps(drawn: Drawn) -> list[Regions]:
 
 
 def bars(drawn: Drawn, points: int) -> Lines | None:
-    """Return the share of time of each state, in the colour of its action; None if the shares are not known."""
+    """Return bars of each state's share of time, in the colour of its action; None if the shares are not known."""
     if drawn.shares is None:
         return None
     xs: Sequence[float] = range(len(drawn.actions))
@@ -112,7 +112,7 @@ def bars(drawn: Drawn, points: int) -> Lines | None:
     ):
         xs, axis = [float(one) for (one,) in drawn.places], Axis(drawn.axes[0])
     names, colours, groups = _names(drawn)
-    # Of many states, those are shown in which the most time is spent.
+    # Of many states, show those where the most time is spent.
     most = sorted(sorted(range(len(xs)), key=lambda state: -drawn.shares[state])[:points])  # type: ignore[index] # shares are known
     series = []
     for at, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -155,9 +155,9 @@ def _title(drawn: Drawn) -> str:
 
 
 def _names(drawn: Drawn) -> tuple[list[str], list[int], dict[str, int]]:
-    """Return the names of the colours, the colours, and which of them each action has.
+    """Return the names of the colours, the colours, and each action's colour.
 
-    If there are too many actions, numbers next to each other share a colour; of others, the rarest do.
+    If there are too many actions, neighbouring numbers share a colour; otherwise the rarest actions do.
     """
     counts = Counter(drawn.actions)
     known = [
@@ -179,13 +179,13 @@ def _names(drawn: Drawn) -> tuple[list[str], list[int], dict[str, int]]:
 
 
 def _in_order(part: Sequence[Part]) -> list[Part]:
-    """Return the different values of a part: numbers by size, and words as they come."""
+    """Return the distinct values of a part: numbers by size, and words in order of appearance."""
     known = list(dict.fromkeys(part))
     return sorted(known) if all(isinstance(one, int | float) for one in known) else known
 
 
 def _spread(values: Sequence[Part]) -> list[Part | None]:
-    """Return all values, or of many as many as there may be maps, spread evenly."""
+    """Return all values or, if there are more than maps allowed, an evenly spread selection."""
     if len(values) <= _MOST_MAPS:
         return list(values)
     return [values[round(at * (len(values) - 1) / (_MOST_MAPS - 1))] for at in range(_MOST_MAPS)]

@@ -1,4 +1,4 @@
-"""Which estimators of the rate fit a log: their scores, the record in `rates.json`, the lines for a terminal, the charts, the section of the page."""
+"""Which estimators of the rate fit a log: scores, the record in `rates.json`, terminal output, charts and section."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sojourn.report.words import counted, number
 
 @dataclass(frozen=True)
 class Scored:
-    """One candidate: its score, and how far it is above the best, between `low` and `high`; None means infinite."""
+    """One candidate: its score, and the interval, `low` to `high`, of its excess over the best; None means infinite."""
 
     estimator: str
     label: str
@@ -37,13 +37,13 @@ class Scored:
 
     @property
     def total(self) -> float:
-        """The score, infinite if the estimates grew without bound."""
+        """The score; infinite if the estimates diverged."""
         return math.inf if self.score is None else self.score
 
 
 @dataclass(frozen=True)
 class RateTrace:
-    """An estimate over time."""
+    """The trace of an estimate over time."""
 
     label: str
     clock: tuple[float, ...]
@@ -61,28 +61,28 @@ class Rated:
     level: float
     candidates: tuple[Scored, ...]
     best: str
-    courses: tuple[RateTrace, ...]  # of the best of each kind, the best first
+    courses: tuple[RateTrace, ...]  # of the best candidate of each kind, best first
     refused: tuple[str, ...] = ()
     version: str = ""
     now: float | None = None  # the best candidate's estimate at the end of the log
 
     @property
     def by_score(self) -> list[Scored]:
-        """The candidates, the best first."""
+        """The candidates, best first."""
         return sorted(self.candidates, key=lambda one: one.total)
 
 
 # --- The answer and its file -------------------------------------------------------------
 
 FILE = "rates.json"
-KINDS = ("Exponential", "Cumulative", "AdaptiveRatio")  # unless others are asked for
+KINDS = ("Exponential", "Cumulative", "AdaptiveRatio")  # by default
 STEP_SIZES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 
-_POINTS = 400  # of a line
+_POINTS = 400  # points of a line
 _LINES = 5
 
 
-def rated_file(  # the columns are options each
+def rated_file(  # each column is an option
     file: Path,
     *,
     reward: str = "reward",
@@ -91,7 +91,7 @@ def rated_file(  # the columns are options each
     step_sizes: Sequence[float] = STEP_SIZES,
     level: float = 0.95,
 ) -> Rated:
-    """Return which estimator fits the rewards and durations in a file."""
+    """Return how well estimators fit the rewards and durations in a file."""
     return rated(file.name, read_earnings(file, reward=reward, duration=duration), kinds, step_sizes, level)
 
 
@@ -102,7 +102,7 @@ def rated(
     step_sizes: Sequence[float] = STEP_SIZES,
     level: float = 0.95,
 ) -> Rated:
-    """Return which estimator, with which step size, predicts a log best.
+    """Return how well estimators, each with several step sizes, predict a log.
 
     >>> log = TimedRewards(np.repeat([1.0, 9.0, 3.0], 200), np.ones(600), ())
     >>> found = rated("shop", log, kinds=["Exponential"], step_sizes=[0.001, 0.3])
@@ -149,7 +149,7 @@ def candidates(kinds: Sequence[str], step_sizes: Sequence[float]) -> dict[tuple[
 
 
 def _too_few(name: str, log: TimedRewards) -> ValueError:
-    """Return the error for a log with too few usable rows, which says how many were left out and why."""
+    """Return the error for a log with too few usable rows, which says how many were dropped and why."""
     if not log.left_out:
         return ValueError(
             f"{name} has {counted(len(log.rewards), 'row')}; at least {LEAST} are needed to choose an estimator"
@@ -163,14 +163,14 @@ def _too_few(name: str, log: TimedRewards) -> ValueError:
 
 
 def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) -> None:
-    """Write the record, and the figure of the rates over time, into a folder, which is made if it does not exist."""
+    """Write the record and the figure of the rates over time into a folder, created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, as_json(found))
     figures.write(Sheet([[rates(found)]], (7.0, 4.0)), folder / "figures" / "rates", formats)
 
 
 def _now(rate: Rate, log: TimedRewards) -> float | None:
-    """Return an estimate after the whole log has been seen, or None if it is not finite."""
+    """Return the final estimate, or None if it is not finite."""
     more = [np.append(column, 1.0) for column in (log.rewards, log.durations)]
     last = float(rates_over(rate, *more)[-1])
     return last if math.isfinite(last) else None
@@ -183,7 +183,7 @@ def _scored(kind: str, one: RateScore) -> Scored:
 
 
 def _drawn(by_score: Sequence[Scored]) -> list[str]:
-    """Return the candidates whose rates are drawn: the best of each kind, five at most."""
+    """Return the candidates to draw: the best of each kind, at most five."""
     best: dict[str, str] = {}
     for one in by_score:
         if one.score is not None:
@@ -192,7 +192,7 @@ def _drawn(by_score: Sequence[Scored]) -> list[str]:
 
 
 def _course(label: str, rate: Rate, log: TimedRewards) -> RateTrace:
-    """Return an estimate over time, at up to 400 points evenly spaced over the rows."""
+    """Return the trace of an estimate, at up to 400 points evenly spaced over the rows."""
     before = rates_over(rate, log.rewards, log.durations)
     clock = np.cumsum(log.durations) - log.durations
     at = np.unique(np.linspace(min(1, len(before) - 1), len(before) - 1, _POINTS).round().astype(np.int64))
@@ -208,7 +208,7 @@ ASSUMED = (
 
 
 def lines(found: Rated) -> list[str]:
-    """Return for a terminal what was earned, the candidates with their scores, and the best step sizes."""
+    """Return the terminal output: what was earned, the candidates with their scores, and the best step sizes."""
     what = f"{found.name}: {counted(found.rows, 'row')}, {found.rate:.6g} per unit time over a time of {found.duration:.6g}"
     left_out = [f"left out: {sentence}" for sentence in found.refused]
     words = [f"{verdict(found)}.", *now(found), *step_sizes(found), ASSUMED]
@@ -218,7 +218,7 @@ def lines(found: Rated) -> list[str]:
 
 
 def verdict(found: Rated) -> str:
-    """Return which candidate is best, and which ones the log cannot tell apart from it."""
+    """Say which candidate is best, and which ones the log cannot distinguish from it."""
     near = [
         one.label
         for one in found.by_score
@@ -237,7 +237,7 @@ def now(found: Rated) -> list[str]:
 
 
 def step_sizes(found: Rated) -> list[str]:
-    """Return a sentence about the best step size of each kind; it says so if no smaller or no larger one was tried."""
+    """Return a sentence about the best step size of each kind, which says if it is the smallest or largest one tried."""
     told = []
     for kind in dict.fromkeys(one.estimator for one in found.candidates):
         tried = {
@@ -259,7 +259,7 @@ def step_sizes(found: Rated) -> list[str]:
 
 
 def rates(found: Rated) -> Lines:
-    """Return the estimates of the best of each kind over time."""
+    """Return the chart of the best estimates of each kind over time."""
     kinds = {one.label: one.estimator for one in found.candidates}
     looks = estimator_looks(kinds[course.label] for course in found.courses)
     return Lines(
@@ -275,7 +275,7 @@ def rates(found: Rated) -> Lines:
 
 
 def scores(found: Rated) -> Whiskers:
-    """Return by how much the score of each candidate is above that of the best."""
+    """Return the chart of each candidate's excess score over the best."""
     return Whiskers(
         f"Score above the best: {found.name}",
         Axis("score above the best"),
@@ -294,7 +294,7 @@ def scores(found: Rated) -> Whiskers:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `rates.json` in a folder holds."""
+    """Return the section for the `rates.json` in a folder."""
     found = read_record(Rated, given)
     parts: list[blocks.Block] = [blocks.Note(f"Left out: {sentence}.") for sentence in found.refused]
     parts += [blocks.Prose(sentence[0].upper() + sentence[1:]) for sentence in step_sizes(found)]

@@ -1,4 +1,4 @@
-"""A sweep's results on the page: tables by world, agent, option and cell, charts over options and over steps."""
+"""A sweep's section of the page: tables by world, agent, option and cell; charts over options and steps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FIXED = {
     *("policy_gain", "earned", "state", "time", "dynamic_regret", "tracking_error"),
 }
 _MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap", *TRUTHS)
-GROUPS = 60  # an option with more values than this has them grouped
+GROUPS = 60  # more values of an option than this are grouped
 
 
 @dataclass(frozen=True)
 class Specification:
-    """What was asked for, as `sweep.json` has it; results from elsewhere have no such file."""
+    """The specification in `sweep.json`; results from elsewhere have no such file."""
 
     name: str = ""
     steps: Json = None
@@ -42,27 +42,27 @@ class Specification:
 
 
 class SweptRuns(NamedTuple):
-    """The runs of a sweep, and which of their columns are options."""
+    """The runs of a sweep, and their option columns."""
 
     name: str
     table: pl.DataFrame
     options: list[str]
-    varied: list[str]  # the options with several values
+    varied: list[str]  # options with several values
     synthetic: bool
 
     @property
     def good(self) -> pl.DataFrame:
-        """The runs that did not fail."""
+        """The successful runs."""
         return self.table.filter(pl.col("error").is_null())
 
     @property
     def failed(self) -> pl.DataFrame:
-        """The runs that failed."""
+        """The failed runs."""
         return self.table.filter(pl.col("error").is_not_null())
 
 
 def load(folder: Path, asked: Specification) -> SweptRuns:
-    """Return the runs in a folder, with what they earned per unit time."""
+    """Load the runs in a folder, with what they earned per unit time."""
     table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
     options = [column for column in table.columns if column not in _FIXED]
     if isinstance(asked.steps, list) and len(asked.steps) > 1:
@@ -75,7 +75,7 @@ def load(folder: Path, asked: Specification) -> SweptRuns:
 def by_option(table: pl.DataFrame, option: str, figure: str) -> tuple[pl.DataFrame, int]:
     """Return the median and the middle half of a figure for each world, agent and value of an option.
 
-    Also return how many values the option has; they are grouped if there are more than GROUPS.
+    Also return the number of values; more than GROUPS are grouped.
     """
     chosen = table.filter(pl.col(option).is_not_null() & pl.col(figure).is_finite())
     different = chosen[option].n_unique()
@@ -105,7 +105,7 @@ def read_along(folder: Path) -> tuple[pl.DataFrame, bool] | None:
 
 
 def along_here(path: Path) -> tuple[pl.DataFrame, dict[str, bool]]:
-    """Do the same in this process; there may be many curves, and only the result goes to another process."""
+    """Do the same in this process; only the result is sent to the parent, since there may be many curves."""
     check_parquet(path)
     lines = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     runs = pl.scan_parquet(path.parent / RESULTS, glob=False, hive_partitioning=False)
@@ -135,24 +135,24 @@ def along_here(path: Path) -> tuple[pl.DataFrame, dict[str, bool]]:
 
 
 def spread(values: Iterable[float], ratio: float) -> bool:
-    """Return whether values are positive and so far apart that a log axis shows them better."""
+    """Whether values are positive and span enough for a log axis."""
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) / min(known) >= ratio
 
 
 # --- Charts ------------------------------------------------------------------------------
 
-LINES_SHOWN = 12  # in one chart
+LINES_SHOWN = 12  # lines in one chart
 _REWARD = "reward per unit time"
 
 
 def option_words(option: str) -> str:
-    """Return the name of an option for readers, without the `option_` that some columns have."""
+    """Return an option's display name, without the prefix `option_`."""
     return option.removeprefix("option_").replace("_", " ")
 
 
 def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
-    """Return the median and the middle half of a figure over the values of an option, for each world and agent."""
+    """Return the chart of a figure's median and middle half over the values of an option, for each world and agent."""
     rows, different = by_option(table, option, figure)
     one_world = table["world"].n_unique() == 1
     pairs = rows.select("world", "agent").unique(maintain_order=True).sort("world", "agent").rows()
@@ -179,7 +179,7 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
 
 
 def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
-    """Return the median and the middle half of what each agent earned, for each word that an option takes."""
+    """Return the chart of the median and middle half of each agent's earnings, for each word that an option takes."""
     if option is None:
         rows = _middle(table.filter(pl.col("earned").is_finite()), ["world", "agent"], "earned")
     else:
@@ -201,12 +201,12 @@ def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
 
 
 def along(rows: pl.DataFrame, figure: str, heading: str, points: int) -> Lines:
-    """Return a figure over the steps, with at most `points` points for each agent."""
+    """Return the chart of a figure over the steps, with at most `points` points for each agent."""
     series = []
     for agent, style in looks(dict.fromkeys(rows["agent"])).items():
         line = rows.filter(pl.col("agent") == agent)
         every = max(1, -(-line.height // points))
-        line = line.gather_every(every, offset=(line.height - 1) % every)  # always with the last point
+        line = line.gather_every(every, offset=(line.height - 1) % every)  # always including the last point
         series.append(series_of(title(agent), style, line, "step", figure, f"{figure}_low", f"{figure}_high"))
     first, last = rows["step"].to_numpy().min(), rows["step"].to_numpy().max()
     wide = bool(first > 0 and last / first > 50)
@@ -223,7 +223,7 @@ _SHORT = {"rate": "learned rate", "rate_gap": "rate minus gain"}
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return the section on the sweep in a folder, with what `sweep.json` says about it if there is such a file."""
+    """Return the section for the sweep in a folder, with the content of `sweep.json` if it exists."""
     asked = read_record(Specification, given)
     runs = load(folder, asked)
     table, failed = runs.table, runs.failed
@@ -253,7 +253,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
 
 
 def summary(table: pl.DataFrame) -> blocks.DataTable:
-    """Return how many runs of each world and agent there are, how many failed, and what they earned."""
+    """Return the table of runs by world and agent: how many, how many failed, and what they earned."""
     found = summarise(table)
     columns = [
         blocks.Column(_WORDS.get(name, name.replace("_", " ")), dtype.is_numeric())
@@ -266,7 +266,7 @@ def summary(table: pl.DataFrame) -> blocks.DataTable:
 
 
 def _by_option(runs: SweptRuns, called: str) -> list[blocks.Block]:
-    """Return what was earned, and the rates learned, for each value of each option that varies."""
+    """Return the charts of earnings and learned rates for each value of each option that varies."""
     good = runs.good
     shown: list[Lines | Whiskers] = []
     for option in [one for one in runs.varied if one not in ("data", "segment")][:OPTIONS_SHOWN]:
@@ -287,7 +287,7 @@ def _by_option(runs: SweptRuns, called: str) -> list[blocks.Block]:
 
 
 def _along(folder: Path, called: str, budget: blocks.Budget) -> list[blocks.Block]:
-    """Return, for each world, the learned rate and what was earned so far; nothing if there are no curves."""
+    """Return the charts of the learned rate and the earnings so far in each world; nothing without curves."""
     found = read_along(folder)
     if found is None:
         return []
@@ -308,7 +308,7 @@ def _along(folder: Path, called: str, budget: blocks.Budget) -> list[blocks.Bloc
 
 
 def _cells(runs: SweptRuns, budget: blocks.Budget) -> blocks.DataTable:
-    """Return the means over the seeds of each cell; if there are many cells, only those that earned most."""
+    """Return the table of each cell's means over seeds; of many cells, only those that earned most."""
     table, most = runs.table, budget.rows
     measures = [
         name for name in _MEASURES if name in table.columns and table[name].null_count() < table.height
@@ -344,7 +344,7 @@ def _cells(runs: SweptRuns, budget: blocks.Budget) -> blocks.DataTable:
 
 
 def _failures(failed: pl.DataFrame, budget: blocks.Budget) -> blocks.DataTable:
-    """Return how many runs of each world and agent failed for each reason, the most frequent first."""
+    """Return the table of failed runs by world, agent and reason, most frequent first."""
     reasons = failed.group_by("world", "agent", "error").len().sort("len", descending=True)
     columns = [*blocks.texts("world", "agent", "reason"), blocks.Column("runs")]
     return blocks.DataTable("Why runs failed", columns, reasons.head(budget.rows).rows())
@@ -366,7 +366,7 @@ def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> blocks.Fa
 
 
 def _entry(kind: str, entry: JsonObject) -> tuple[str, str]:
-    """Return a world or an agent of the sweep, with its options in words."""
+    """Describe a world or an agent of the sweep with its options."""
     options = "; ".join(
         f"{option_words(key)} {setting(value)}"
         for key, value in entry.items()

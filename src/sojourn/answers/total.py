@@ -1,4 +1,4 @@
-"""The largest total of a model by name, discounted, until some states or of some steps: its record, lines and section."""
+"""The largest total of a named model, discounted, until some states or of some steps: its record, lines and section."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sojourn.report.words import counted, number, setting
 from sojourn.runs.catalogue import refuse_world
 
 FILE = "total.json"
-_SHOWN = 20  # states in a line
+_SHOWN = 20  # states on a line
 
 
 @dataclass(frozen=True)
 class Total:
-    """The largest mean total from each state, the bounds it is proven to lie between, and a policy that attains it.
+    """The largest mean total from each state, its proven bounds, and a policy that attains it.
 
-    `policy` is the one of the first step if the total is of a number of steps. A model that was estimated has no bounds.
+    For a total of a number of steps, `policy` is that of the first step. An estimated model has no bounds.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Total:
     version: str = ""
 
     def write(self, folder: Path) -> None:
-        """Write the record and its text into a folder, which is made if it does not exist."""
+        """Write the record and its README into a folder, created if necessary."""
         folder.mkdir(parents=True, exist_ok=True)
         record: dict[str, Json] = as_json(self)
         write_json(folder / FILE, record)
@@ -63,7 +63,7 @@ def total_named(
     steps: int | None = None,
     policy: Path | None = None,
 ) -> Total:
-    """Solve a problem by name, or the model in a file, for the largest total.
+    """Solve a named problem, or the model in a file, for the largest total.
 
     >>> found = total_named("long-return", {}, steps=3)
     >>> found.values, found.policy
@@ -72,7 +72,7 @@ def total_named(
     refuse_world(name, "solve")
     model = named_model(name, options)
     ends = None if not until else [_state(model, each) for each in until]
-    found = solve(model, maximise=maximise, discount=discount, paid=paid, until=ends, steps=steps)  # type: ignore[arg-type] # it is checked there
+    found = solve(model, maximise=maximise, discount=discount, paid=paid, until=ends, steps=steps)  # type: ignore[arg-type] # checked there
     first = np.asarray(found.policy if steps is None else found.policy[0])
     if policy is not None:
         SolvedPolicy(model, first).write(policy)
@@ -98,7 +98,7 @@ def _state(model: SMDP, text: str) -> int:
 
 
 def lines(found: Total) -> list[str]:
-    """Return the totals with the error that is proven for them, the policy, and anything odd about the model."""
+    """Return the terminal output: the totals with their proven error, the policy, and anything odd about the model."""
     shown = range(min(len(found.values), _SHOWN))
     more = " ..." if len(found.values) > _SHOWN else ""
     values = "; ".join(f"{found.state_names[s]}: {found.values[s]:.10g}" for s in shown)
@@ -119,7 +119,7 @@ def _proven(found: Total) -> str:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `total.json` in a folder holds."""
+    """Return the section for the `total.json` in a folder."""
     found = read_record(Total, given)
     shown = range(min(len(found.values), budget.rows))
     low, high = found.lower or (None,) * len(found.values), found.upper or (None,) * len(found.values)

@@ -1,4 +1,4 @@
-"""What a learner's policy earns and what speaks against trusting it: the record in `verdict.json` and its section of the page."""
+"""What a learner's policy earns and the reasons not to trust it: the record in `verdict.json` and its section."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = "verdict.json"
 
 @dataclass(frozen=True)
 class Judged:
-    """What a learned policy earns, with an interval if it was followed long enough for one, and what else is known."""
+    """What a learned policy earns, with an interval if it was followed long enough, and what else is known."""
 
     name: str
     rate: float
@@ -31,9 +31,9 @@ class Judged:
     learned_rate: float
     gain: float | None
     best_gain: float | None
-    states: int | None  # seen in training
-    tried: float | None  # share of these states' actions
-    thin: float | None  # share of the steps in states where some action was hardly tried
+    states: int | None  # states seen in training
+    tried: float | None  # share of these states' actions that were tried
+    thin: float | None  # share of steps in states where some action was hardly tried
     moved: float | None
     sentence: str
     warnings: tuple[str, ...] = ()
@@ -41,13 +41,13 @@ class Judged:
     deviation: float | None = None
 
     def write(self, folder: Path) -> None:
-        """Write the record into a folder, which is made if it does not exist."""
+        """Write the record into a folder, created if necessary."""
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, as_json(self))
 
 
 def judged(name: str, found: Verdict) -> Judged:
-    """Return a verdict as a record; `name` says what was judged."""
+    """Return a verdict as a record; `name` identifies what was judged."""
     earned, seen = found.evaluation, found.visited
     return Judged(
         name=name,
@@ -68,7 +68,7 @@ def judged(name: str, found: Verdict) -> Judged:
 
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
-    """Return what `verdict.json` in a folder holds."""
+    """Return the section for the `verdict.json` in a folder."""
     found = read_record(Judged, given)
     blocks: list[Block] = [Note(_sentence(warning)) for warning in found.warnings]
     blocks.append(Prose(_sentence(found.sentence)))
@@ -92,7 +92,7 @@ def _lead(found: Judged) -> str:
 
 
 def _picture(found: Judged) -> Whiskers:
-    """Return what the policy earns, beside the learned rate and the best possible gain."""
+    """Return the chart of what the policy earns, beside the learned rate and the best possible gain."""
     rows = [
         Whisker("the policy, measured", plain(0), found.rate, found.low, found.high),
         Whisker("the learned rate", plain(1), found.learned_rate),

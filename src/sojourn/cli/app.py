@@ -1,4 +1,4 @@
-"""The program itself, and what its commands have in common."""
+"""The Typer application, and what its commands share."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class _Commands(TyperGroup):
-    """All commands. Ctrl-C ends any of them with a sentence, and what the user typed is quoted safely."""
+    """The group of all commands. Ctrl-C ends any of them with one sentence, and user input is quoted safely."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Read the beginning of the command line."""
+        """Parse the options before the command."""
         with _with_care():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
+        """Run the command."""
         with _with_care():
             return super().invoke(ctx)
 
@@ -53,12 +53,12 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=
 
 
 def examples(*lines: str) -> str:
-    """Return the last part of a command's help: examples that can be run as they are."""
+    """Return the epilogue of a command's help: examples that run as they are."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
 def command(*shown: str, name: str | None = None, group: typer.Typer | None = None) -> Callable[[T], T]:
-    """Return a decorator that adds a command, whose help ends with these examples."""
+    """Return a decorator that registers a command whose help ends with these examples."""
     return (app if group is None else group).command(name, epilog=examples(*shown))
 
 
@@ -130,7 +130,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def goes_on() -> Iterator[None]:
-    """End an interrupted command with a sentence that says how to continue it."""
+    """End an interrupted command with a sentence that says how to resume it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -150,7 +150,7 @@ def run() -> int:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic in polars is not an Exception
+    except BaseException as error:  # a panic in Polars is not an Exception
         if os.environ.get("SOJOURN_DEBUG"):
             raise
         say(f"sojourn: {sentence(error)}", err=True)
@@ -159,7 +159,7 @@ def run() -> int:
 
 
 def sentence(error: BaseException) -> str:
-    """Return what a user is told about an error; an error that was not foreseen is called a defect.
+    """Return the sentence that a user sees for an error; an unexpected error is reported as a defect.
 
     >>> sentence(ValueError("seeds is empty; give at least one"))
     'seeds is empty; give at least one'

@@ -1,4 +1,4 @@
-"""All commands; each of these files adds its own, in this order, and installed packages add theirs."""
+"""Imports all commands: each file registers its own, in this order, and installed packages add theirs."""
 
 from importlib.metadata import entry_points
 

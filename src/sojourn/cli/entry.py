@@ -1,6 +1,6 @@
-"""Where the process begins and ends, and what Ctrl-C does in between.
+"""The entry point of the process, and its handling of Ctrl-C.
 
-Nothing that takes long is imported here, so Ctrl-C is handled almost from the start.
+No slow imports here, so Ctrl-C is handled almost from the start.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ INTERRUPTED = 130  # the exit code
 
 
 class CtrlC:
-    """The first Ctrl-C interrupts; another one, more than a second later, ends the process at once.
+    """The first Ctrl-C interrupts; another, more than a second later, kills the process.
 
-    A key that is held down, or a terminal that sends the signal twice, gives many signals within milliseconds. They
-    count as one, because the later ones must not interrupt what the first one started, such as closing files. All files
-    are written whole or not at all, so ending at once does no harm either.
+    A key held down, or a terminal that sends the signal twice, causes many signals within milliseconds. They
+    count as one, because later signals must not interrupt the clean-up that the first one started. All files are
+    written atomically, so killing the process does no harm either.
     """
 
     STORM = 1.0  # seconds
@@ -33,18 +33,18 @@ class CtrlC:
         self._over: float | None = None
 
     def install(self) -> None:
-        """Handle the signal from now on, unless the process ignores it, as background processes do."""
+        """Install the handler, unless the process ignores the signal, as background processes do."""
         mine = threading.current_thread() is threading.main_thread()
         if mine and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self)
             sys.unraisablehook = self.lost
 
     def over(self) -> None:
-        """Ignore the signal for a second, while Python shuts down; if Python still runs then, it interrupts again."""
+        """Ignore the signal for a second while Python shuts down; after that, it interrupts again."""
         self._over = time.monotonic()
 
     def noted(self) -> None:
-        """Count a signal that other code has handled as the first; others are ignored for a second."""
+        """Count a signal handled by other code as the first; further signals are ignored for a second."""
         if self._first is None:
             self._first = time.monotonic()
 
@@ -62,7 +62,7 @@ class CtrlC:
             os._exit(INTERRUPTED)
 
     def lost(self, found: sys.UnraisableHookArgs) -> None:
-        """Interrupt again if the first interrupt was lost in code that cannot raise, such as a finaliser."""
+        """Interrupt again if the first interrupt was swallowed by code that cannot raise, such as a finaliser."""
         if not issubclass(found.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(found)
             return
@@ -76,7 +76,7 @@ class CtrlC:
 
 
 def main() -> None:
-    """Run the command line; an error prints one sentence, or with SOJOURN_DEBUG=1 its traceback."""
+    """Run the command line; an error prints one sentence, or its traceback with SOJOURN_DEBUG=1."""
     ctrl_c = CtrlC()
     ctrl_c.install()
     code: int | None = None

@@ -115,7 +115,7 @@ def train(
     found = None if interrupted else verdict_on(learner)
     if as_json:
         told = {"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted}
-        echo_json({**told, "verdict": None if found is None else _told(found)})
+        echo_json({**told, "verdict": None if found is None else _verdict_data(found)})
     elif found is not None:
         echo_lines(str(found).splitlines())
     if interrupted:
@@ -124,21 +124,21 @@ def train(
 
 
 def _import_all(modules: list[str] | None) -> None:
-    """Import the user's modules, so that a file can hold values of their classes."""
+    """Import the user's modules, so that saved files can contain their classes."""
     from sojourn.data.names import imported
 
     for module in modules or ():
         imported(module)
 
 
-def _told(found: Verdict) -> dict[str, Json]:
-    """Return a verdict as JSON: what was earned, and what else is known."""
+def _verdict_data(found: Verdict) -> dict[str, Json]:
+    """Return a verdict as JSON data."""
     rest = {name: one for name, one in found._asdict().items() if name not in ("evaluation", "baseline")}
     return {**found.evaluation._asdict(), "sentence": found.sentence, **rest}
 
 
 def _check_out(out: Path, resume: bool) -> None:
-    """Refuse a file that a learner cannot be saved to, before it has learned anything."""
+    """Refuse a file to which the learner cannot be saved, before training starts."""
     if out.is_dir():
         raise ValueError(f"{out} is a folder; choose a file for the learner")
     if resume and not out.exists():
@@ -190,7 +190,7 @@ def evaluate(
     if out is not None:
         judged(file.name, found).write(out)
     if as_json:
-        echo_json({"file": str(file), **_told(found)})
+        echo_json({"file": str(file), **_verdict_data(found)})
     else:
         echo_lines([f"{file}: {found.sentence}", *(f"warning: {each}" for each in found.warnings)])
 

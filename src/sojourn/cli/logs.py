@@ -17,7 +17,7 @@ from sojourn.cli.parsing import fractions_of
     "sojourn log fleet.parquet --unit bus --time date --state miles:width=25000 --action done --reward cost --per month",
     "sojourn log decisions.csv --policy policy.json --json",
 )
-def log(  # each column of a log is an option
+def log(  # every column of a log is an option
     file: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file with one row for each decision, or a pattern.")
     ],

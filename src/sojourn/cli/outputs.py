@@ -1,4 +1,4 @@
-"""Commands about what was run: sweeps and their results, the page, and files of minute bars."""
+"""Commands for sweeps and their results, the report, and files of minute bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what the user typed: options as key=value, policies, and lists of numbers."""
+"""Parses command-line values: options as key=value, policies, and lists of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def options_of(texts: list[str] | None, name: str) -> JsonObject:
-    """Return options given as key=value; a value that is JSON, such as a number or a list, is read as JSON.
+    """Parse options given as key=value; values that are valid JSON, such as numbers or lists, are parsed as JSON.
 
     >>> options_of(["log_scale=1e-3", "duration=scaled"], "--env-option")
     {'log_scale': 0.001, 'duration': 'scaled'}
@@ -30,7 +30,7 @@ def options_of(texts: list[str] | None, name: str) -> JsonObject:
 
 
 def floats_of(text: str, name: str) -> tuple[float, ...]:
-    """Return numbers separated by commas.
+    """Parse numbers separated by commas.
 
     >>> floats_of("0.03, 1e-1", "--exploration")
     (0.03, 0.1)
@@ -42,7 +42,7 @@ def floats_of(text: str, name: str) -> tuple[float, ...]:
 
 
 def grids_of(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the choices of options given as option=choices or agent.option=choices.
+    """Parse the choices of options given as option=choices or agent.option=choices.
 
     >>> grids_of(["step-size=0.01,0.1", "smart.step_size=0.3"])
     {'step_size': (0.01, 0.1), 'smart.step_size': (0.3,)}
@@ -57,7 +57,7 @@ def grids_of(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
 
 
 def actions_of(text: str) -> list[int]:
-    """Return a policy given as actions separated by commas or spaces.
+    """Parse a policy given as actions separated by commas or spaces.
 
     >>> actions_of("0,1, 0")
     [0, 1, 0]
@@ -69,7 +69,7 @@ def actions_of(text: str) -> list[int]:
 
 
 def plain(text: str) -> Json:
-    """Return the value of a text that is JSON, and any other text as it is.
+    """Parse JSON; any other text is returned unchanged.
 
     >>> plain("[8, 4]"), plain("tau")
     ([8, 4], 'tau')
@@ -82,9 +82,9 @@ def plain(text: str) -> Json:
 
 
 def env_name(text: str) -> str:
-    """Return the name of an environment; if it names a module, that may be in the current folder.
+    """Return the name of an environment; a module in it may be in the current folder.
 
-    The folder is searched last, so nothing in it can replace an installed module.
+    The folder is searched last, so it cannot shadow an installed module.
 
     >>> env_name("sojourn/TwoState-v0")
     'sojourn/TwoState-v0'
@@ -96,7 +96,7 @@ def env_name(text: str) -> str:
 
 
 def key_or_number(text: str) -> str | float:
-    """Return a number if the text is one, else the text.
+    """Return the text as a number if it is one, else unchanged.
 
     >>> key_or_number("1.5"), key_or_number("tau")
     (1.5, 'tau')
@@ -108,7 +108,7 @@ def key_or_number(text: str) -> str | float:
 
 
 def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
-    """Return the distinct numbers in a text such as 0-4,7, in ascending order.
+    """Parse numbers and ranges such as 0-4,7; return them sorted and without repetition.
 
     >>> numbers_of("--segments", "7,0-2", least=0)
     (0, 1, 2, 7)
@@ -129,7 +129,7 @@ def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
 
 
 def fractions_of(option: str, text: str) -> list[float]:
-    """Return step sizes separated by commas, each once, in ascending order.
+    """Parse step sizes separated by commas; return them sorted and without repetition.
 
     >>> fractions_of("--step-sizes", "0.1, 0.01")
     [0.01, 0.1]
@@ -143,7 +143,7 @@ def fractions_of(option: str, text: str) -> list[float]:
 
 
 def formats_of(text: str) -> tuple[str, ...]:
-    """Return the formats of figures, separated by commas; an empty text asks for no figures.
+    """Parse figure formats separated by commas; an empty string means no figures.
 
     >>> formats_of("png, pdf"), formats_of("")
     (('png', 'pdf'), ())

@@ -1,5 +1,5 @@
-"""Files, records, options, names and numbers: what every other room uses and what knows nothing of learning.
+"""Files, records, options, names and numbers: used by every other room, and independent of learning.
 
-Data that comes from outside is checked here: against type hints, for finite numbers, in files that are written whole.
+External data is checked here, against type hints and for finite numbers, and files are written atomically.
 Nothing here imports Numba.
 """

@@ -1,9 +1,9 @@
 """Reads other people's tables in a separate process, which may crash on them.
 
-On some damaged files Polars panics, with an error that is not an `Exception`; some end the whole process without
-a word. So files that others wrote are parsed by a reader, a second process that is started when it is first needed
-and kept for the next file. Its memory and its time are limited. A table comes back as an uncompressed Arrow file,
-which the reader itself has written. If the reader dies, its caller says so in one sentence.
+On some damaged files Polars panics, raising an error that is not an `Exception`; others crash the whole process. So
+foreign files are parsed by a reader, a child process that is started on first use and reused for the next file. Its
+memory and time are limited. It returns a table as an uncompressed Arrow file that it writes itself. If the reader
+dies, the caller reports it in one sentence.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from typing import Any, TypeAlias
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-Facts: TypeAlias = dict[str, Any]  # what a reader says besides the table
+Facts: TypeAlias = dict[str, Any]  # what a reader returns besides the table
 Reading: TypeAlias = Callable[[Path], tuple[pl.DataFrame, Facts]]
 
-MEMORY = "SOJOURN_READ_MB"  # the variable that sets the memory of a reader, in MB
-_LEAST_MB, _MB_FOR_EACH = 500, 24  # the memory otherwise: so much, plus so many times the size of the file
-_KEPT_FOR_MB = 10  # a larger file gets a reader of its own
-_LEAST_SECONDS = 20.0  # and one more for each MB
+MEMORY = "SOJOURN_READ_MB"  # the environment variable that sets a reader's memory limit, in MB
+_LEAST_MB, _MB_FOR_EACH = 500, 24  # the default limit: a base, plus a multiple of the file's size
+_KEPT_FOR_MB = 10  # after a larger file, the reader is stopped
+_LEAST_SECONDS = 20.0  # the time limit: this, plus a second for each MB
 _CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from sojourn.data.child import serve; serve()"
 )
@@ -41,18 +41,18 @@ _ERRORS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ValueErr
 
 
 def read_apart(reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
-    """Return what `reading(path)` returns, called in another process; `reading` is a function of a module.
+    """Call `reading(path)` in the child process and return its result; `reading` is a module-level function.
 
-    A ValueError, TypeError or OSError that is raised there is raised here, too. Anything else becomes a ValueError.
+    A ValueError, TypeError or OSError raised there is raised here again. Anything else becomes a ValueError.
     """
     if os.getpid() != _reader.owner:
-        _reader.__init__()  # type: ignore[misc] # a forked process must not use its parent's
+        _reader.__init__()  # type: ignore[misc] # a forked process must not use its parent's reader
     with _reader.lock:
         return _reader.read(reading, path)
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return the table in a Parquet file, which may be damaged or something else altogether.
+    """Return the table in a Parquet file, which may be damaged or not Parquet at all.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.parquet")
@@ -64,13 +64,13 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def table_here(path: Path) -> tuple[pl.DataFrame, Facts]:
-    """Return the table in a Parquet file, read in this process."""
+    """Read the table of a Parquet file in this process."""
     check_parquet(path)
     return pl.read_parquet(path, glob=False, hive_partitioning=False), {}
 
 
 def check_parquet(path: Path) -> None:
-    """Refuse a file that does not begin and end as Parquet does."""
+    """Refuse a file without Parquet's magic bytes at both ends."""
     with path.open("rb") as handle:
         begin = handle.read(4)
         handle.seek(max(os.fstat(handle.fileno()).st_size - 4, 4))
@@ -81,7 +81,7 @@ def check_parquet(path: Path) -> None:
 def check_columns(
     path: Path, schema: Mapping[str, pl.DataType], texts: Iterable[str], numbers: Iterable[str]
 ) -> None:
-    """Refuse a table that lacks one of these columns, or has something other than texts or numbers in it.
+    """Refuse a table that lacks one of these columns, or has one of the wrong type.
 
     >>> check_columns(Path("table.parquet"), pl.Schema({"rate": pl.String()}), [], ["rate"])
     Traceback (most recent call last):
@@ -99,13 +99,13 @@ def check_columns(
 
 
 def is_number(kind: pl.DataType | DataTypeClass) -> bool:
-    """Whether a column of this type has numbers that Python and JSON know."""
+    """Whether a column of this type holds numbers that Python and JSON can represent."""
     return kind.is_float() or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128))
 
 
 def brief(error: BaseException) -> str:
     """Return what an error says, in one short line."""
-    text = " ".join(str(error).partition("{")[0].split())  # what follows is for the authors of polars
+    text = " ".join(str(error).partition("{")[0].split())  # the rest is for Polars developers
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
@@ -113,12 +113,12 @@ def brief(error: BaseException) -> str:
 
 
 class _Reader:
-    """The other process, if it has been started."""
+    """The child process, once it has been started."""
 
     def __init__(self) -> None:
         self.owner, self.lock = os.getpid(), threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
-        self.late = False  # whether it was ended because it took too long
+        self.late = False  # whether it was killed for taking too long
 
     def read(self, reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
         size = path.stat().st_size / 1e6
@@ -134,10 +134,10 @@ class _Reader:
             "memory": memory,
         }
         try:
-            answer = self._asked(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
+            answer = self._request(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
             if answer is None:
                 raise ValueError(
-                    f"{path} cannot be read: the process that read it {self._end()}, with {memory} MB of memory; "
+                    f"{path} cannot be read: the process that read it {self._exit_reason()}, with {memory} MB of memory; "
                     f"fetch or make the file again, or set {MEMORY} to allow more"
                 )
             if "error" in answer:
@@ -146,11 +146,11 @@ class _Reader:
         finally:
             Path(into).unlink()
             if size > _KEPT_FOR_MB:
-                self.stop()  # it may still hold memory, which the limit for the next file does not allow for
+                self.stop()  # it may still hold memory that would count against the next file's limit
 
-    def _asked(self, question: bytes, seconds: float) -> dict[str, Any] | None:
+    def _request(self, question: bytes, seconds: float) -> dict[str, Any] | None:
         """Return the answer to a question, or None if there is none."""
-        process = self._started()
+        process = self._running()
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - both are pipes
         try:
             with contextlib.suppress(BrokenPipeError):
@@ -165,26 +165,26 @@ class _Reader:
                 if not part:
                     return None
                 line += part
-        except BaseException:  # an interrupt: this answer would later be taken for that of the next file
+        except BaseException:  # an interrupt: the pending answer would later be taken for the next file's
             self.stop()
             raise
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             self.stop()
             self.process = subprocess.Popen(  # noqa: S603 - this Python, with code of ours
                 [sys.executable, "-P", "-c", _CODE, json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # where polars would write tracebacks of its own
+                stderr=subprocess.DEVNULL,  # Polars would print its own tracebacks there
                 bufsize=0,
                 start_new_session=True,  # Ctrl-C is for the caller
             )
         return self.process
 
-    def _end(self) -> str:
+    def _exit_reason(self) -> str:
         """Return how the process ended."""
         code, late = 0 if self.process is None else self.process.wait(), self.late
         self.stop()
@@ -193,7 +193,7 @@ class _Reader:
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"stopped with code {code}"
 
     def stop(self) -> None:
-        """End the process, if it is there."""
+        """Stop the process, if it is running."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
@@ -201,7 +201,7 @@ class _Reader:
 
 
 def _memory(size: float) -> int:
-    """Return the MB of memory for a file of `size` MB."""
+    """Return the memory limit, in MB, for a file of `size` MB."""
     given = os.environ.get(MEMORY, "")
     if given and not given.isdecimal():
         raise ValueError(f"{MEMORY} is {given!r}; it must be a whole number of MB")
@@ -221,9 +221,9 @@ def _stop() -> None:
 
 
 def serve() -> None:
-    """Answer questions on the standard input until it ends."""
+    """Answer requests from standard input until it closes."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever else is printed goes nowhere
+    os.dup2(2, 1)  # discard everything else that is printed
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin.buffer:
         answers.write(json.dumps(_answer(json.loads(line))).encode() + b"\n")
@@ -247,7 +247,7 @@ def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
         return {"error": kind, "says": str(error)}
     except MemoryError:
         os.abort()
-    except BaseException as error:  # noqa: BLE001 - polars has errors of its own, and panics
+    except BaseException as error:  # noqa: BLE001 - Polars has its own errors, and panics
         return {
             "error": "ValueError",
             "says": f"{path} is damaged ({brief(error)}); fetch or make it again",

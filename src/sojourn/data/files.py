@@ -1,13 +1,12 @@
-"""Reads text, JSON and TOML; writes files that are either complete or not there at all, and never in another place.
+"""Reads text, JSON and TOML; writes files atomically, and never through a link.
 
-A file is written under a temporary name beside its place, synced, and renamed into place. The
-temporary name is `.NAME.RANDOM.partial`. No two writers share one, so two of them may write the
-same file at the same time, and the last to finish wins. A process that is killed leaves its temporary
-file behind; `is_leftover` recognises it, and nothing reads it.
+A file is written under a temporary name in the same folder, synced, and renamed into place. The temporary name is
+`.NAME.RANDOM.partial`. No two writers share one, so two of them may write the same file at the same time; the last to
+finish wins. A killed process leaves its temporary file behind, which is never read; `is_leftover` recognises it.
 
-Others who can write to the folder cannot make a writer write elsewhere: it creates a new file and never opens one
-that is there, and it writes to the open file, whatever becomes of its name. Renaming replaces a symbolic link
-instead of following it. Files that grow, and folders that we make in folders, may not be links.
+Other users with write access to the folder cannot redirect a write: the writer always creates a new file, never opens
+an existing one, and writes to the open file whatever becomes of its name. Renaming replaces a symbolic link instead
+of following it. Files opened for appending, and subfolders that we create, may not be links.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
 if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 else:
-    Json = Any  # a type that refers to itself cannot be resolved when a record is read
+    Json = Any  # a recursive type cannot be resolved when a record is read
 JsonObject: TypeAlias = dict[str, Json]
 
-MOST_TEXT = 50_000_000  # bytes of a text that is read as a whole, which takes ten times as much memory
+MOST_TEXT = 50_000_000  # bytes of a text that is read into memory at once, which takes ten times its size
 _SUFFIX = ".partial"
-_KEPT = 50  # characters of the name that the temporary one has too
+_KEPT = 50  # characters of the name that the temporary name keeps
 _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without waiting, since opening a pipe would wait for its reader.
+# Non-blocking, because opening a pipe would wait for its reader.
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file so that it is there whole or not at all, even if the power fails.
+    """Write a file atomically: it is complete or absent, even after a power failure.
 
-    `write` is called with a new open file in the same folder. If it fails, that file is removed,
-    and the one at `path`, if there is one, stays as it was.
+    `write` is called with a new open file in the same folder. If it fails, that file is removed, and any file at
+    `path` stays as it was.
     """
     if path.is_dir() or not path.parent.is_dir():
         wrong = f"{path} is a folder" if path.is_dir() else f"there is no folder {path.parent}"
@@ -57,7 +56,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
             # The user knows the file by its own name, not by the temporary one.
             raise OSError(f"{path} could not be written: {error.strerror or error}") from None
         except Exception as error:
-            if type(error).__module__.startswith("polars"):  # which has errors of its own for a full disk
+            if type(error).__module__.startswith("polars"):  # it has its own errors for a full disk
                 raise OSError(f"{path} could not be written: {error}") from None
             raise
         _sync(path.parent)
@@ -66,12 +65,12 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     write_whole(path, lambda handle: handle.write(data))
 
 
 def check_readable(path: Path, most: int | None = None) -> None:
-    """Refuse anything but a file on a disk, since a device or a pipe may have no end, and files of more than `most` bytes.
+    """Refuse anything but a regular file of at most `most` bytes; a device or a pipe may never end.
 
     >>> check_readable(Path("/dev/zero"))
     Traceback (most recent call last):
@@ -91,7 +90,7 @@ def check_readable(path: Path, most: int | None = None) -> None:
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Return the text in a file of this kind, such as "JSON", or say why it cannot be read."""
+    """Return the text of a file; `kind`, such as "JSON", names it in error messages."""
     check_readable(path, MOST_TEXT)
     try:
         return path.read_text(encoding="utf-8")
@@ -102,12 +101,12 @@ def read_text(path: Path, kind: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     write_bytes(path, text.encode())
 
 
 def write_json(path: Path, data: JsonObject) -> None:
-    """Write data as a JSON file, whole or not at all."""
+    """Write data as a JSON file, atomically."""
     write_text(path, json.dumps(data, indent=1) + "\n")
 
 
@@ -124,7 +123,7 @@ def load_json(path: Path) -> JsonObject:
 
 
 def parsed_json(text: str) -> Json:
-    r"""Return what a JSON text holds; half a character, which JSON can express but UTF-8 cannot, is refused.
+    r"""Parse JSON; a lone surrogate (half a character), which JSON can express but UTF-8 cannot, is refused.
 
     >>> parsed_json('"\\ud83d\\ude00"') == chr(0x1F600)
     True
@@ -142,7 +141,7 @@ def parsed_json(text: str) -> Json:
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """Return the table in a TOML file, which may hold dates besides what JSON holds."""
+    """Return the table in a TOML file, which unlike JSON may contain dates."""
     text = read_text(path, "TOML")
     try:
         return tomllib.loads(text)
@@ -153,7 +152,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def open_to_append(path: Path) -> TextIO:
-    """Open a text file that grows, such as a log; it must be a plain file, not a link to one elsewhere."""
+    """Open a text file for appending, such as a log; it must be a regular file, not a link."""
     try:
         handle = os.fdopen(os.open(path, _APPEND, 0o666), "a", encoding="utf-8")
     except OSError as error:
@@ -172,7 +171,7 @@ def open_to_append(path: Path) -> TextIO:
 
 
 def own_folder(path: Path) -> Path:
-    """Return a folder in a folder of ours, created if necessary; a link to another place is refused.
+    """Return a subfolder of a folder of ours, created if necessary; a link is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -190,7 +189,7 @@ def _is_link(path: Path) -> OSError:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a path is the temporary name of a file that some process is writing, or was when it was killed.
+    """Whether a path is the temporary name of a file that a process is writing, or was writing when it was killed.
 
     >>> is_leftover(Path("out/.sweep.json.5f2c9a1e.partial")), is_leftover(Path("out/sweep.json"))
     (True, False)
@@ -199,14 +198,14 @@ def is_leftover(path: Path) -> bool:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers of the file `path` left behind; no process may be writing it now."""
+    """Remove the temporary files that killed writers of `path` left behind; no process may be writing it now."""
     for other in path.parent.iterdir():
         if is_leftover(other) and other.name.startswith(f".{path.name[:_KEPT]}."):
             other.unlink(missing_ok=True)
 
 
 def _temporary(path: Path) -> Path:
-    """Return a new name beside `path`, short enough for file systems that take 255 bytes."""
+    """Return a new name beside `path`, short enough for file systems with a limit of 255 bytes."""
     return path.with_name(f".{path.name[:_KEPT]}.{secrets.token_hex(4)}{_SUFFIX}")
 
 

@@ -1,7 +1,7 @@
-"""Type hints, read in one place: what data has to be, and what it becomes.
+"""Interprets type hints: what data must be, and what it is converted to.
 
-Code that has passed a type checker relies on its hints. What comes from a file, from a user's options or from a caller has
-passed no type checker, so it is compared with the same hints before any code relies on them. There are three ways to read:
+Type-checked code relies on its hints. Data from a file, a user's options or a caller has passed no type checker, so
+it is checked against the same hints first. There are three ways to read it:
 
     as data in a file     `check_kind` compares, `read_record` makes a record of it
     as written by a user  `fitted` and `fit` convert what stands in TOML, in `--option key=value` or in Python:
@@ -16,7 +16,7 @@ passed no type checker, so it is compared with the same hints before any code re
 
     as an argument        `fits` is lenient: NumPy's numbers, arrays and ranges can stand for numbers and lists
 
-Whatever does not fit is named by its place, in one sentence.
+Errors name the place of what does not fit, in one sentence.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _Record = TypeVar("_Record")
 
 
 class MisfitError(Exception):
-    """Something that is not as its hint says: where it is, what is wrong, and the error that this is."""
+    """Raised for data that does not match its hint: where it is, what is wrong, and which error to raise."""
 
     def __init__(self, where: str, wrong: str, error: type[Exception] = ValueError) -> None:
         self.where, self.wrong, self.error = where, wrong, error
 
 
 class _Interpreter:
-    """Goes through a hint and the data that should be as it says; this one reads data in a file."""
+    """Walks a hint together with the data that should match it; this one reads data from a file."""
 
     error: type[Exception] = ValueError
     words: Mapping[Any, str] = {
@@ -69,8 +69,8 @@ class _Interpreter:
     }  # fmt: skip
 
     def read(self, hint: Any, data: Any, where: str) -> Any:
-        """Return data as a hint says, or raise an error about its place."""
-        hint = spelled_out(hint)
+        """Return data converted as a hint says, or raise an error that names its place."""
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         if isinstance(hint, TypeVar):
             return self.read(hint.__bound__ or Any, data, where)
@@ -91,7 +91,7 @@ class _Interpreter:
         return self.other(hint, data, where)
 
     def accepts(self, hint: Any, data: Any) -> bool:
-        """Whether data is as a hint says."""
+        """Whether data matches a hint."""
         try:
             self.read(hint, data, "")
         except MisfitError:
@@ -99,13 +99,13 @@ class _Interpreter:
         return True
 
     def misfit(self, hint: Any, data: Any, where: str) -> MisfitError:
-        """Return the error for data that is of another kind than the hint says."""
+        """Return the error for data that does not match the hint."""
         is_other_word = isinstance(data, str) and "Literal[" in str(hint)
         wrong = f"is {shown(data)}; it must be {self.said(hint)}"
         return MisfitError(where, wrong, ValueError if is_other_word else self.error)
 
     def simple(self, kind: type, data: Any, where: str) -> Any:
-        """Read a number, a text, or a truth value."""
+        """Read a number, a string or a bool."""
         if type(data) is not kind and (kind is not float or type(data) is not int):
             raise self.misfit(kind, data, where)
         try:
@@ -114,7 +114,7 @@ class _Interpreter:
             raise MisfitError(where, "is too large for a float") from None
 
     def union(self, hint: Any, members: Sequence[Any], data: Any, where: str) -> Any:
-        """Read what one of several hints says; a mistake in the depth of one of them is the one that is named."""
+        """Read data that matches one of several hints; an error about a part is reported rather than one about the whole."""
         if data is None and NoneType in members:
             return None
         misfits = []
@@ -166,11 +166,11 @@ class _Interpreter:
         if get_origin(hint) is np.ndarray:
             if not _is_array_of(hint, data):
                 raise self.misfit(hint, data, where)
-            lengths = get_args(spelled_out(get_args(hint)[0]))
+            lengths = get_args(alias_target(get_args(hint)[0]))
             if Ellipsis not in lengths and data.ndim != len(lengths):
                 wrong = f"has the shape {data.shape}; the number of its dimensions must be {len(lengths)}"
                 raise MisfitError(where, wrong)
-        elif getattr(hint, "_is_protocol", False):  # such as an agent; which one is checked elsewhere
+        elif getattr(hint, "_is_protocol", False):  # such as an agent; its class is checked elsewhere
             if not _is_named_tuple(type(data)):
                 raise MisfitError(where, f"is {shown(data)}; it must be one of Sojourn's values")
         elif _is_named_tuple(hint) and isinstance(data, Mapping):
@@ -180,8 +180,8 @@ class _Interpreter:
         return data
 
     def said(self, hint: Any) -> str:
-        """Return a hint in words; where None is not among these, nobody is told that it is possible."""
-        hint = spelled_out(hint)
+        """Return a hint in words; None is mentioned only if it is among `words`."""
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         if hint in self.words:
             return self.words[hint]
@@ -205,7 +205,7 @@ class _Interpreter:
 
 
 class _OptionInterpreter(_Interpreter):
-    """Reads what a user wrote; entries of lists, and kinds that are not listed above, are left to the constructor."""
+    """Reads a user's options; entries of lists, and types not listed above, are left to the constructor."""
 
     error = TypeError
     words: Mapping[Any, str] = {**_Interpreter.words, bool: "yes or no", str: "a word"}
@@ -222,7 +222,7 @@ class _OptionInterpreter(_Interpreter):
     def union(self, hint: Any, members: Sequence[Any], data: Any, where: str) -> Any:
         records = [member for member in members if _is_named_tuple(member)]
         if records and isinstance(data, Mapping):
-            # Of several, take the one that has the most of these fields; it says what is wrong with the others.
+            # Of several records, take the one with the most of these fields; its error names the others.
             likest = max(records, key=lambda record: len(set(data) & set(record._fields)))
             return self.other(likest, data, where)
         return super().union(hint, members, data, where)
@@ -255,7 +255,7 @@ class _OptionInterpreter(_Interpreter):
 
 
 class _ArgumentInterpreter(_Interpreter):
-    """Reads the arguments of a call, and refuses only what cannot work."""
+    """Reads the arguments of a call; it refuses only what cannot work."""
 
     words: Mapping[Any, str] = {
         **_Interpreter.words, bool: "True or False", NoneType: "None", Path: "a path", "table": "a dictionary",
@@ -309,7 +309,7 @@ class _ArgumentInterpreter(_Interpreter):
         )
 
     def said(self, hint: Any) -> str:
-        hint = spelled_out(hint)
+        hint = alias_target(hint)
         origin, inner = get_origin(hint), get_args(hint)
         others = _beside_arrays(inner) if origin in _UNIONS else None
         if others is not None:
@@ -329,12 +329,12 @@ _in_file, _written, _argument = _Interpreter(), _OptionInterpreter(), _ArgumentI
 _UNIONS = (Union, UnionType)
 
 
-def spelled_out(hint: Any) -> Any:
-    """Return what a hint stands for if it is only a name for another, as NumPy's are from Python 3.12 on."""
+def alias_target(hint: Any) -> Any:
+    """Resolve a type alias, as NumPy's hints are from Python 3.12 on."""
     if not hasattr(hint, "__value__"):
         return hint
     arguments = get_args(hint)
-    return spelled_out(hint.__value__[arguments] if arguments else hint.__value__)
+    return alias_target(hint.__value__[arguments] if arguments else hint.__value__)
 
 
 def _is_list(hint: Any) -> bool:
@@ -346,7 +346,7 @@ def _is_named_tuple(hint: Any) -> bool:
 
 
 def _number_kind(hint: Any) -> type:
-    """Return the class of the numbers in an array."""
+    """Return the dtype class of an array hint."""
     inner = get_args(hint)
     given = get_args(inner[1]) if len(inner) > 1 else ()
     kinds = [kind for kind in given if isinstance(kind, type) and issubclass(kind, np.generic)]  # not Any
@@ -354,7 +354,7 @@ def _number_kind(hint: Any) -> type:
 
 
 def _optional(hint: Any) -> Collection[str]:
-    """Return the fields of a record that need not be given."""
+    """Return the optional fields of a record."""
     if not dataclasses.is_dataclass(hint):
         return getattr(hint, "_field_defaults", ())
     missing, fields = dataclasses.MISSING, dataclasses.fields(hint)
@@ -362,17 +362,17 @@ def _optional(hint: Any) -> Collection[str]:
 
 
 def _protocol_names(protocol: type) -> set[str]:
-    """Return what a protocol asks for."""
+    """Return the names that a protocol requires."""
     parts = [vars(cls) for cls in protocol.__mro__ if getattr(cls, "_is_protocol", False)]
     names = {name for part in parts for name in (*part, *part.get("__annotations__", ()))}
     return {name for name in names if name in ("_fields", "__call__") or not name.startswith("_")}
 
 
-_ARRAY_LIKE = frozenset(get_args(spelled_out(ArrayLike)))
+_ARRAY_LIKE = frozenset(get_args(alias_target(ArrayLike)))
 
 
 def _beside_arrays(members: Sequence[Any]) -> list[Any] | None:
-    """Return the members of a union that are not part of NumPy's ArrayLike, a union itself; None if that is not in it."""
+    """Return the members of a union outside NumPy's ArrayLike, itself a union; None if the union does not contain it."""
     if ArrayLike not in members and not set(members) >= _ARRAY_LIKE:
         return None
     return [member for member in members if member not in _ARRAY_LIKE and member is not ArrayLike]
@@ -424,7 +424,7 @@ _FITTING: dict[Any, Callable[[Any], bool]] = {
 
 
 def fits(hint: Any, thing: Any) -> bool:
-    """Whether something can stand where a hint is written; more kinds of numbers and lists can than a type checker says.
+    """Whether an argument suits a hint; more kinds of numbers and lists do than a type checker accepts.
 
     >>> import numpy as np
     >>> fits(float, np.float32(1.0)), fits(Sequence[int], range(3)), fits(Sequence[int], [1, "x"]), fits(int | None, 0.5)
@@ -434,7 +434,7 @@ def fits(hint: Any, thing: Any) -> bool:
 
 
 def in_words(hint: Any) -> str:
-    """Return what an argument with this hint must be.
+    """Return in words what an argument with this hint must be.
 
     >>> in_words(Sequence[float] | None)
     'a list, each entry a number or None'
@@ -446,7 +446,7 @@ def in_words(hint: Any) -> str:
 
 
 def check_kind(hint: Any, data: Any, place: str) -> None:
-    """Raise a ValueError that names the place if data is not of the kind that a hint says.
+    """Raise a ValueError that names the place where data does not match a hint.
 
     >>> class Point(typing.TypedDict):
     ...     at: list[float]
@@ -463,7 +463,7 @@ def check_kind(hint: Any, data: Any, place: str) -> None:
 
 
 def is_of_kind(hint: Any, data: Any) -> bool:
-    """Whether data is of the kind that a hint says.
+    """Whether data matches a hint, without conversion.
 
     >>> is_of_kind(list[float], [1, 2.5]), is_of_kind(list[float], [1, "2"])
     (True, False)
@@ -472,17 +472,17 @@ def is_of_kind(hint: Any, data: Any) -> bool:
 
 
 def check_fields(value: Any) -> None:
-    """Raise a ValueError if a field of a value is not of the kind that its class declares."""
+    """Raise a ValueError if a field of a value does not match the hint that its class declares."""
     try:
         hints = typing.get_type_hints(type(value))
     except (NameError, TypeError):
-        return  # a user's class with a hint that only a type checker can read
+        return  # a user's class with a hint that only a type checker can resolve
     for name, field in zip(value._fields, value, strict=True):
         check_kind(hints.get(name, Any), field, f"{type(value).__name__}.{name}")
 
 
 def read_record(kind: type[_Record], data: Json) -> _Record:
-    """Return the dataclass or the NamedTuple that JSON describes; other keys are ignored.
+    """Return the dataclass or NamedTuple that JSON describes; unknown keys are ignored.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -505,7 +505,7 @@ def read_record(kind: type[_Record], data: Json) -> _Record:
 
 
 def as_json(record: DataclassInstance | NamedTuple) -> JsonObject:
-    """Return a record in the form of JSON; a number that is not finite becomes null.
+    """Return a record as JSON data; a number that is not finite becomes null.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -514,12 +514,12 @@ def as_json(record: DataclassInstance | NamedTuple) -> JsonObject:
     >>> as_json(Point((1.0, math.inf)))
     {'at': [1.0, None], 'name': ''}
     """
-    names = getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]  # type: ignore[arg-type] # one of both
+    names = getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]  # type: ignore[arg-type] # it is one or the other
     return {name: plain(getattr(record, name)) for name in names}
 
 
 def plain(value: Any) -> Json:
-    """Return a value made of records, lists, dictionaries, texts and numbers in the form of JSON."""
+    """Return records, lists, dictionaries, strings and numbers as JSON data."""
     if _is_named_tuple(type(value)) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         return as_json(value)
     if isinstance(value, dict):
@@ -534,7 +534,7 @@ def plain(value: Any) -> Json:
 
 
 def check_lengths(record: DataclassInstance, *names: str) -> None:
-    """Refuse a record whose parts with these names differ in length; its `__post_init__` calls this."""
+    """Refuse a record if these fields differ in length; its `__post_init__` calls this."""
     lengths = [len(getattr(record, name)) for name in names]
     if len(set(lengths)) > 1:
         raise ValueError(
@@ -548,10 +548,10 @@ def check_lengths(record: DataclassInstance, *names: str) -> None:
 def fitted(
     constructor: Constructor, options: Mapping[str, Given], *, besides: Collection[str] = ()
 ) -> dict[str, Given]:
-    """Return options as the constructor takes them, or say in one sentence what does not fit.
+    """Return options converted as the constructor takes them, or raise an error that says what does not fit.
 
-    A parameter without an annotation, or with `Any`, is taken to have the type of its default. `besides` names parameters
-    that are not options, since the caller sets them.
+    A parameter without an annotation, or annotated `Any`, takes its type from its default. `besides` names
+    parameters that are not options because the caller sets them.
 
     >>> def queue(capacity: int, paid: bool = False, patience: float | None = None): ...
     >>> fitted(queue, {"capacity": 3.0, "paid": "yes", "patience": 2})
@@ -577,7 +577,7 @@ def fitted(
 
 
 def fit(name: str, kind: Any, given: Given) -> Given:
-    """Return one option as its annotation says; `name` is its name in an error message.
+    """Return one option converted as its annotation says; `name` is its name in error messages.
 
     >>> fit("size", int, 3.0), fit("repair", bool, "yes"), fit("goal", str | tuple[int, int], [1, 2])
     (3, True, (1, 2))
@@ -602,7 +602,7 @@ def option_kinds(constructor: Constructor) -> dict[str, Any]:
         parameters = list(_parameters(constructor, eval_str=True))
         if isinstance(constructor, type):
             hints = typing.get_type_hints(constructor)
-    except NameError:  # an annotation with a name that is imported for the type checker only
+    except NameError:  # an annotation with a name imported only for the type checker
         parameters = list(_parameters(constructor))
     return {
         parameter.name: _kind(hints.get(parameter.name, parameter.annotation), parameter.default)
@@ -611,14 +611,14 @@ def option_kinds(constructor: Constructor) -> dict[str, Any]:
 
 
 def _parameters(constructor: Constructor, eval_str: bool = False) -> Iterator[inspect.Parameter]:
-    """Yield the parameters that have a name."""
+    """Yield the named parameters."""
     for parameter in inspect.signature(constructor, eval_str=eval_str).parameters.values():
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             yield parameter
 
 
 def _kind(annotation: Any, default: Any) -> Any:
-    """Return the type of a parameter: that of its annotation, else that of its default."""
+    """Return the type of a parameter: its annotation, else the type of its default."""
     nothing = inspect.Parameter.empty
     if annotation in (nothing, Any) or isinstance(annotation, str | typing.ForwardRef):
         return type(default) if default not in (None, nothing) else Any

@@ -1,4 +1,4 @@
-"""Old names: modules and names that have moved since version 0.2 work until 1.0, and each warns once.
+"""Old names: modules and names that have moved since version 0.2 keep working until 1.0; each warns once.
 
 `moved.toml`, next to this file, says what has moved where.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def moved_names(module: str) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module, which looks for names that the module once held.
+    """Return a module's `__getattr__`, which resolves names that the module once held.
 
     >>> moved_names("sojourn")("no_such_name")
     Traceback (most recent call last):
@@ -39,15 +39,15 @@ def moved_names(module: str) -> Callable[[str], object]:
 
 
 class MovedModules:
-    """Finds modules of this package under their old names; Python asks it only for what nothing else finds.
+    """Finds modules of this package under their old names; Python asks it last.
 
-    It is a finder and a loader for Python, but not by inheritance: `importlib.abc` takes as long to import as all the rest.
+    It is a finder and a loader, but does not inherit from `importlib.abc`, which takes as long to import as all the rest.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return a spec if this is the old name of a module."""
+        """Return a spec if this is a module's old name."""
         if not fullname.startswith("sojourn.") or fullname not in _table()["modules"]:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type] # see above
@@ -57,7 +57,7 @@ class MovedModules:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Let the module look for its names in the modules that hold them now."""
+        """Make the module resolve its names in the modules that hold them now."""
         old, places = module.__name__, _table()["modules"][module.__name__]
 
         def get(name: str) -> object:
@@ -74,7 +74,7 @@ class MovedModules:
 
 @functools.cache
 def _table() -> Mapping[str, Mapping[str, Any]]:
-    """Return the modules that are gone, each with its successors, and the names that left a module or were renamed."""
+    """Return the removed modules, each with its successors, and the names that were moved or renamed."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Finds things by name, `package.module:name`, and imports them when they are first asked for."""
+"""Looks things up by name, `package.module:name`, and imports them on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def is_users(name: str) -> bool:
-    """Whether a name is a user's own, such as `mine:queue`, and not one from our lists.
+    """Whether a name is a user's own, such as `mine:queue`, rather than one from our lists.
 
     >>> is_users("mine:queue"), is_users("river-swim")
     (True, False)
@@ -27,9 +27,9 @@ def is_users(name: str) -> bool:
 
 
 def found(name: str) -> object:
-    """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be found.
+    """Return what a name such as `package.module:name` stands for, or raise an error that says why it cannot be found.
 
-    Modules are looked for where Python finds them, and in the current folder.
+    Modules are looked up on Python's path, then in the current folder.
 
     >>> found("math:pi")
     3.141592653589793
@@ -50,10 +50,10 @@ def found(name: str) -> object:
 
 
 def users_constructor(name: str) -> Callable[..., Any]:
-    """Return the function or class that a user's name stands for; it must be from a module that uses Sojourn.
+    """Return the function or class that a user's name stands for; its module must import Sojourn.
 
-    A sweep file names functions, and these are called with options from the file. Other modules are refused, so that a
-    file cannot call just any function on the machine.
+    The functions that a sweep file names are called with options from the file. Other modules are refused, so
+    that a file cannot call arbitrary functions on the machine.
 
     >>> users_constructor("subprocess:getoutput")
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ def users_constructor(name: str) -> Callable[..., Any]:
 
 
 def made(name: str, make: Callable[..., T], *sizes: int, **options: Any) -> T:
-    """Return what a constructor makes from options; any error of a user's own constructor becomes a sentence."""
+    """Call a constructor with options; an error in a user's own constructor becomes a ValueError of one sentence."""
     try:
         return make(*sizes, **options)
     except (ValueError, TypeError):
@@ -92,7 +92,7 @@ def _uses_sojourn(module: ModuleType) -> bool:
 
 
 def imported(module: str, name: str | None = None) -> ModuleType:
-    """Return a module, also one in the current folder; error messages mention `name` instead, if it is given.
+    """Import a module, also from the current folder; error messages mention `name` instead, if given.
 
     >>> imported("no_such_module")
     Traceback (most recent call last):
@@ -101,10 +101,10 @@ def imported(module: str, name: str | None = None) -> ModuleType:
     name = module if name is None else name
     if module in sys.modules or module.partition(".")[0] == __package__.partition(".")[0]:
         return importlib.import_module(module)
-    with contextlib.suppress(OSError):  # the folder may be gone
+    with contextlib.suppress(OSError):  # the folder may have been deleted
         here = str(Path.cwd())
         if here not in sys.path:
-            sys.path.append(here)  # last, so that nothing in it hides what is installed
+            sys.path.append(here)  # last, so that nothing in it shadows an installed module
     importlib.invalidate_caches()
     try:
         return importlib.import_module(module)
@@ -120,10 +120,9 @@ def imported(module: str, name: str | None = None) -> ModuleType:
 def public_names(
     package: str, file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are in its stub.
+    """Return `__getattr__`, `__dir__` and `__all__` for a package whose public names are in its stub.
 
-    Each name that the `.pyi` file imports is itself imported when it is first used, so importing the package costs
-    nothing.
+    Each name in the `.pyi` file is imported on first use, so importing the package costs nothing.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     names = {
@@ -144,7 +143,7 @@ def public_names(
         return thing
 
     class Package(ModuleType):
-        """Python makes each imported file an attribute of its package; this must not hide a public name."""
+        """Python makes each imported submodule an attribute of its package; it must not shadow a public name."""
 
         def __setattr__(self, name: str, value: object) -> None:
             if name not in names or not isinstance(value, ModuleType):
@@ -155,7 +154,7 @@ def public_names(
 
 
 class Catalogue(MutableMapping[str, T], Generic[T]):
-    """Things by short names; each is given as itself, or by its full name, which is looked up at its first use.
+    """A mapping from short names to things, given directly or by full names that are looked up on first use.
 
     >>> numbers: Catalogue[float] = Catalogue({"pi": "math:pi"})
     >>> numbers["half"] = 0.5
@@ -164,13 +163,13 @@ class Catalogue(MutableMapping[str, T], Generic[T]):
     """
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        self._names: dict[str, str | None] = dict(entries)  # None: it is there already
+        self._names: dict[str, str | None] = dict(entries)  # None: already loaded
         self._things: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
         full = self._names[name]
         if full is not None and name not in self._things:
-            self._things[name] = found(full)  # type: ignore[assignment] # the catalogue's entries say what they are of
+            self._things[name] = found(full)  # type: ignore[assignment] # the catalogue's annotation says what its entries are
         return self._things[name]
 
     def __setitem__(self, name: str, thing: T) -> None:

@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns its argument cleaned, or says in one sentence what is wrong with it."""
+"""Argument checks: each returns its argument converted, or raises an error that says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import SupportsFloat, SupportsIndex, TypeAlias, TypeVar
 
 T = TypeVar("T")
 _PLAIN = {float, int, bool, str}
-Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as a number; texts are refused
+Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as a number; strings are refused
 
 
 def finite(name: str, number: Number) -> float:
-    """Return `number` as a finite float, or say in one sentence why it is not one."""
+    """Return `number` as a finite float."""
     result = as_float(name, number)
     if not math.isfinite(result):
         raise ValueError(f"{name} is {result}; it must be a finite number")
@@ -31,7 +31,7 @@ def positive(name: str, number: Number) -> float:
 
 
 def at_least_zero(name: str, number: Number) -> float:
-    """Return `number` as a finite float that is not negative, as a duration is."""
+    """Return `number` as a finite non-negative float, such as a duration."""
     result = as_float(name, number)
     if not 0.0 <= result < math.inf:
         raise ValueError(f"{name} is {result}; it must be finite and at least 0")
@@ -39,7 +39,7 @@ def at_least_zero(name: str, number: Number) -> float:
 
 
 def fraction(name: str, number: Number) -> float:
-    """Return `number` as a float in (0, 1], as a step size is."""
+    """Return `number` as a float in (0, 1], such as a step size."""
     result = as_float(name, number)
     if not 0.0 < result <= 1.0:
         raise ValueError(f"{name} is {result}; it must be greater than 0 and at most 1")
@@ -63,7 +63,7 @@ def probability(name: str, number: Number) -> float:
 
 
 def whole(name: str, number: Number, least: int = 1, most: int | None = None) -> int:
-    """Return `number` as an int that is not below `least`, nor above `most`.
+    """Return `number` as an int from `least` to `most`.
 
     >>> whole("capacity", 10**30, most=1000)
     Traceback (most recent call last):
@@ -74,8 +74,8 @@ def whole(name: str, number: Number, least: int = 1, most: int | None = None) ->
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise TypeError(f"{name} is {shown(number)}; it must be a whole number")
     try:
-        result = operator.index(number)  # type: ignore[arg-type] # which it has
-    except TypeError:  # an array has it for one whole number only
+        result = operator.index(number)  # type: ignore[arg-type] # checked above
+    except TypeError:  # an array converts only if it holds a single whole number
         raise TypeError(f"{name} is {shown(number)}; it must be a whole number") from None
     if result < least:
         raise ValueError(f"{name} is {shown(result)}; it must be at least {least}")
@@ -85,7 +85,7 @@ def whole(name: str, number: Number, least: int = 1, most: int | None = None) ->
 
 
 def several(name: str, things: Sequence[T]) -> list[T]:
-    """Return a sequence as a list that is not empty, or say in one sentence what is wrong with it."""
+    """Return a sequence as a non-empty list."""
     unmasked(name, things)
     if isinstance(things, str) or not hasattr(things, "__len__"):
         raise TypeError(f"{name} is {shown(things)}; it must be a list")
@@ -95,7 +95,7 @@ def several(name: str, things: Sequence[T]) -> list[T]:
 
 
 def within(name: str, number: Number, size: int) -> int:
-    """Return `number` as an index of something that has `size` places."""
+    """Return `number` as an index into `size` entries."""
     result = whole(name, number, least=0)
     if result >= size:
         raise ValueError(f"{name} is {shown(result)}; it must be one of 0 to {size - 1}")
@@ -117,7 +117,7 @@ def as_float(name: str, number: Number) -> float:
 
 
 def unmasked(name: str, given: T) -> T:
-    """Return what is given, unless it is or holds a masked array of NumPy: what a mask hides would be used or lost.
+    """Return the argument, unless it is or contains a NumPy masked array, whose masked entries would be used or lost.
 
     >>> import numpy as np
     >>> unmasked("rewards", np.ma.array([1.0, 2.0], mask=[False, True]))
@@ -136,11 +136,11 @@ def _holds_mask(thing: object) -> bool:
         return any(_holds_mask(each) for each in thing if type(each) not in _PLAIN)
     if isinstance(thing, Mapping):
         return any(map(_holds_mask, thing.values()))
-    return hasattr(thing, "mask") and hasattr(thing, "filled")  # only a masked array of NumPy has both
+    return hasattr(thing, "mask") and hasattr(thing, "filled")  # only NumPy's masked arrays have both
 
 
 def shown(thing: object) -> str:
-    """Return what `thing` looks like, in one short line, for a message.
+    """Return a short one-line repr of `thing` for a message.
 
     >>> import numpy as np
     >>> shown(np.zeros((2, 2)))
@@ -148,13 +148,13 @@ def shown(thing: object) -> str:
     """
     try:
         text = " ".join(repr(thing).split())
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
+    except ValueError:  # Python refuses to print integers of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def nearest(word: object, words: Iterable[str]) -> str:
-    """Return a hint at the word that may have been meant.
+    """Return a "did you mean" hint for a misspelt word.
 
     >>> nearest("rivr", ["river", "lake"]), nearest("x", ["river", "lake"])
     ("; did you mean 'river'?", '; there are river, lake')
@@ -165,7 +165,7 @@ def nearest(word: object, words: Iterable[str]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    r"""Return the first dozen of some words for a message, written so that none breaks the line.
+    r"""Return up to a dozen words for a message, escaped so that none breaks the line.
 
     >>> listed(["up", "down\n"])
     "up, 'down\\n'"

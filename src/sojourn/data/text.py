@@ -6,7 +6,7 @@ import unicodedata
 
 
 def printable(line: str) -> str:
-    r"""Return a line with its control characters written out, as in Python's own `repr`.
+    r"""Return a line with its control characters escaped, as `repr` does.
 
     Names come from users and from files. A terminal obeys control characters in them: they can change colours,
     move the cursor, or overwrite what was printed before.

@@ -1,8 +1,9 @@
-"""Learner: an agent that learns in a Gymnasium environment, and can be watched, judged, saved and loaded.
+"""Learner: an agent that learns in a Gymnasium environment, and can be monitored, evaluated, saved and loaded.
 
-`learner` has the class itself; `choice` finds its environment and its agent, `driver` takes the steps, `table_agent` has
-an agent with a table of values as compiled code takes it, and the other files evaluate, warn, save and load. How an
-environment is read belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
+`learner` has the class itself; `choice` resolves its environment and its agent, `driver` takes the steps,
+`table_agent` holds an agent with a table of values in the form for compiled code, and the other files evaluate, warn,
+save and load. How an environment is read belongs in `envs`, how an agent learns in `agents`, and loops over many runs
+in `runs`.
 
 >>> import sojourn as sj
 >>> learner = sj.Learner(sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=0.01)), sj.smart, seed=1)

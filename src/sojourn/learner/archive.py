@@ -1,10 +1,9 @@
-"""Files that hold data and nothing else: values, numbers, texts and arrays.
+"""Files that contain only data: values, numbers, strings and arrays.
 
-An archive is a zip of `contents.json` and the arrays as NumPy's .npy, uncompressed. Reading one
-executes nothing: the classes of values are looked up by name among those that rules are
-registered for, and an array of Python objects is refused. For a user's class, the file also names the module
-that defines it. That module is not imported, but its name tells the class from others of the same name, and
-tells the user what to import. The zip's checksums show whether a file is damaged.
+An archive is an uncompressed zip of `contents.json` and the arrays as NumPy's .npy. Reading one executes no code: the
+classes of values are looked up by name among those that rules are registered for, and arrays of Python objects are
+refused. For a user's class, the file also names the module that defines it. That module is not imported; its name
+distinguishes classes of the same name, and tells the user what to import. The zip's checksums detect damaged files.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from sojourn.worlds.protocol import step
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Arrays: TypeAlias = dict[str, NDArray[np.generic]]
-Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
+Contents: TypeAlias = dict[str, Any]  # checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, episodes, bandits, h_learning, relative, named, scheduled, centred)
@@ -73,12 +72,12 @@ _NPY = re.compile(
 
 
 def write_archive(path: Path, format_name: str, version: int, contents: Mapping[str, Any]) -> None:
-    """Write an archive whole or not at all. `contents` may hold values and arrays at any depth."""
+    """Write an archive atomically. `contents` may hold values and arrays at any depth."""
     arrays: Arrays = {}
     data = {"format": format_name, "version": version, "contents": _packed(contents, arrays)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        # With a fixed time, the same contents give the same bytes.
+        # With a fixed timestamp, the same contents give the same bytes.
         archive.writestr(zipfile.ZipInfo(_CONTENTS), json.dumps(data, indent=1))
         for name, array in arrays.items():
             part = io.BytesIO()
@@ -88,7 +87,7 @@ def write_archive(path: Path, format_name: str, version: int, contents: Mapping[
 
 
 def read_archive(path: Path, format_name: str, version: int) -> Contents:
-    """Return the contents of an archive, or say in one sentence why it cannot be read."""
+    """Return the contents of an archive, or raise an error that says why it cannot be read."""
     if not path.is_file():
         raise ValueError(f"{path} is not a file; it should be one that was saved by sojourn")
     try:
@@ -118,7 +117,7 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format that an archive says it has, or None if it cannot be read."""
+    """Return an archive's format version, or None if it cannot be read."""
     try:
         data: Any = parsed_json(_text(_parts(path)[_CONTENTS]))
         return str(data["format"])
@@ -143,7 +142,7 @@ def _reason(error: Exception) -> str:
 
 
 def _parts(path: Path) -> dict[str, bytes]:
-    """Return the parts of an archive; none is compressed or there twice, so together they are no larger than the file."""
+    """Return the parts of an archive; none is compressed or duplicated, so together they are no larger than the file."""
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
         for info in infos:
@@ -167,7 +166,7 @@ def _text(part: bytes) -> str:
 
 
 def _array(name: str, part: bytes) -> NDArray[np.generic]:
-    """Return the array in a part: .npy of version 1 as NumPy writes it, read without evaluating its header."""
+    """Return the array in a part: .npy version 1 as NumPy writes it, parsed without evaluating its header."""
     head = _NPY.match(part)
     if head is None or head.end() != 10 + int.from_bytes(part[8:10], "little"):
         raise ValueError(f"its part {shown(name)} is not an array of numbers as sojourn saves them")
@@ -180,7 +179,7 @@ def _array(name: str, part: bytes) -> NDArray[np.generic]:
 
 
 def _packed(thing: Any, arrays: Arrays) -> Json:
-    """Return `thing` as JSON, and put its arrays into `arrays`."""
+    """Return `thing` as JSON data, and collect its arrays in `arrays`."""
     if is_value(thing):
         cls = type(thing)
         found = [one for one in _classes(cls.__name__) if one.__module__ == cls.__module__]
@@ -244,7 +243,7 @@ def _table(thing: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _class(name: str, module: object) -> type:
-    """Return the class of values of this name; `module` is given if it is a user's."""
+    """Return the value class of this name; `module` is given for a user's class."""
     name = _CLASSES.get(name, name) if module is None else name
     there = _classes(name)
     if module is None:
@@ -270,7 +269,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _classes(name: str) -> list[type]:
-    """Return the classes of this name, among those that rules are registered for and their parts."""
+    """Return the classes of this name among those that rules are registered for, and their fields' classes."""
     known = {cls for rule in _RULES for cls in rule.types}
     new = known
     while new:
@@ -280,7 +279,7 @@ def _classes(name: str) -> list[type]:
 
 
 def _declared(cls: type) -> list[type]:
-    """Return the classes of values that a class declares as its fields."""
+    """Return the value classes that a class declares for its fields."""
     try:
         hints = get_type_hints(cls)
     except (NameError, TypeError):

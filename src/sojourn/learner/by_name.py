@@ -1,6 +1,6 @@
-"""Learners in files: train one and save it, continue with a saved one, and measure what its policy earns.
+"""Learners in files: train and save one, resume a saved one, and measure what its policy earns.
 
-Agents and environments are given by name, so that a command needs nothing else.
+Agents and environments are given by name, for the command line.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sojourn.learner.watch import tensorboard as writer
 from sojourn.runs.build import build_agent
 
 _ID, _MODULE = re.compile(r"[\w./-]{1,200}", re.ASCII), re.compile(r"[\w.]{1,200}", re.ASCII)
-_STEPS = 100_000  # of training, by default
-_EVALUATED = 10_000.0  # an evaluation lasts as long as this many steps took, by default
+_STEPS = 100_000  # the default length of training
+_EVALUATED = 10_000.0  # by default, an evaluation lasts as long as this many steps of training took
 
 
 class Place(NamedTuple):
-    """An environment by its id, with the options it is made with."""
+    """An environment by its id, with its options."""
 
     env_id: str
     options: Mapping[str, Given]
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """What a new learner begins with: an agent by name, such as harmonic-r, and the settings of `Learner`.
+    """The configuration of a new learner: an agent by name, such as harmonic-r, and the settings of `Learner`.
 
     Without a name, the learner chooses the agent.
     """
@@ -55,7 +55,7 @@ class Beginning(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How long to train, in steps or in time of the environment, and where to write TensorBoard's files."""
+    """How long to train, in steps or in the environment's time, and where to write TensorBoard's files."""
 
     steps: int | None = None
     time: float | None = None
@@ -63,12 +63,12 @@ class Training(NamedTuple):
 
 
 class Status(NamedTuple):
-    """The present state of a learner: what it is, what it has seen so far, and the rate that it has learned."""
+    """The status of a learner: what it is, what it has seen so far, and its learned rate."""
 
     chosen: str
     agent: str
     estimator: str
-    states: int | None  # None if they cannot be listed
+    states: int | None  # None if they cannot be enumerated
     actions: int
     steps: int
     duration: float
@@ -78,7 +78,7 @@ class Status(NamedTuple):
 
 
 def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
-    """Return a new learner, or the one in the file if there is no beginning."""
+    """Return a new learner, or the one in the file if no configuration is given."""
     if beginning is None:
         return Learner.load(file, place.made)
     return Learner(
@@ -91,7 +91,7 @@ def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
 
 
 def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
-    """Return an agent's constructor that already has its options, so that they are not mistaken for those of `Learner`."""
+    """Bind an agent's options to its constructor, so that they are not mistaken for those of `Learner`."""
     kind = name.replace("-", "_")
     made: functools.partial[Any]
     if kind in OBSERVERS:
@@ -100,19 +100,19 @@ def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
         made = functools.partial(make, **fitted(make, options, besides=not_options))
     else:
         made = functools.partial(build_agent, kind, options)
-    setattr(made, "__name__", name)  # noqa: B010 - which no type checker knows
+    setattr(made, "__name__", name)  # noqa: B010 - an attribute that type checkers do not know
     return made
 
 
 def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
     """Train a learner, and save it in the file.
 
-    Return its present state, and whether it was interrupted. Whatever ends the training, what was learned is saved.
+    Return its status, and whether it was interrupted. Whatever ends the training, what was learned is saved.
     """
     callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
     steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
-    with interruptible():  # until all is saved, Ctrl-C only asks the training to end
+    with interruptible():  # until everything is saved, Ctrl-C only asks the training to end
         try:
             learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
         except KeyboardInterrupt:
@@ -125,9 +125,9 @@ def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status
 
 
 def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Verdict:
-    """Follow a learner's greedy policy for a while; return what it earns, and the reasons not to trust it.
+    """Follow a learner's greedy policy for a while; return what it earns, and reasons not to trust it.
 
-    By default, the time is as long as 10,000 steps took in training.
+    By default, for as long as 10,000 steps took in training.
     """
     totals = learner.totals
     if time is None:
@@ -136,10 +136,10 @@ def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Ve
 
 
 def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:
-    """Return where a saved learner is to be judged: in the environment that is named, or in that of its training.
+    """Return the environment in which to evaluate a saved learner: the one named, or that of its training.
 
-    A file is data: it may name a registered environment, but not a module to import, which has to be named again.
-    The options of the training apply unless others are given.
+    A file is only data: it may name a registered environment, but not a module to import, which has to be named
+    again. The options of the training apply unless others are given.
     """
     saved = saved_environment(file)
     if env_id is None:
@@ -162,7 +162,7 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
 
 
 def standing(learner: Learner) -> Status:
-    """Return the present state of a learner."""
+    """Return the status of a learner."""
     totals = learner.totals
     return Status(
         chosen=learner.chosen,

@@ -1,8 +1,8 @@
-"""What a learner is made of: its environment, or a function that makes one, and its agent.
+"""Resolves a learner's environment, or the function that makes one, and its agent.
 
-A learner is trained in one environment and judged in others like it: it calls the function that makes them, or copies
-the environment that it was given. An agent is given, made by a function, or named; without one, the learner chooses one
-that suits the environment.
+A learner is trained in one environment and evaluated in others like it: it calls the function that makes them, or
+copies the given environment. An agent is given as an object, a constructor or a name; otherwise the learner chooses
+one that suits the environment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EnvironmentSource: TypeAlias = Environment | VectorEnvironment | MakeEnvironment
 MakeAgent: TypeAlias = Callable[..., Agent]
 MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 
-MOST_PAIRS = 1_000_000  # of state and action for which a planner is chosen: its counts take 100 bytes each
+MOST_PAIRS = 1_000_000  # pairs of state and action for which a planner is chosen: each takes 100 bytes
 OBSERVERS: dict[str, MakeObserver | MakeAgent] = {
     "deep_q": deep_q,
     "ppo": ppo,
@@ -49,11 +49,11 @@ _METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
 class Supply:
-    """The environment that a learner is trained in, and further ones like it."""
+    """The environment that a learner is trained in, and a supply of others like it."""
 
     def __init__(self, source: EnvironmentSource) -> None:
         self.make = source if makes(source) else None
-        self.env = opened(source)  # or a vector of them, for agents that observe
+        self.env = opened(source)  # or a vector of them, for agents of observations
 
     @property
     def single(self) -> Environment:
@@ -67,9 +67,9 @@ class Supply:
 
     @contextlib.contextmanager
     def another(self, source: EnvironmentSource | None = None) -> Iterator[Environment]:
-        """Yield an environment other than that of the training: from `source`, or otherwise made or copied.
+        """Yield an environment other than the training's: `source`, if given, else a new one or a copy.
 
-        An environment that is made for this is closed at the end.
+        An environment created for this is closed at the end.
         """
         if source is None:
             source = self._copied() if self.make is None else self.make
@@ -90,7 +90,7 @@ class Supply:
     def _copied(self) -> Environment:
         try:
             return copy.deepcopy(single_of(self.env))
-        except Exception as error:  # noqa: BLE001 - whatever an environment cannot copy
+        except Exception as error:  # noqa: BLE001 - copying an environment may raise anything
             raise ValueError(
                 f"the environment cannot be copied ({type(error).__name__}); give Learner a function that makes one, "
                 "Learner(make_env, ...), or pass another one: evaluate(..., env=...)"
@@ -98,12 +98,12 @@ class Supply:
 
 
 def makes(source: EnvironmentSource) -> TypeGuard[MakeEnvironment]:
-    """Whether this is a function that makes environments, or a class of them, and not an environment."""
+    """Whether this is a factory of environments (a function or a class) rather than an environment."""
     return callable(source) and (isinstance(source, type) or not hasattr(source, "step"))
 
 
 def opened(source: EnvironmentSource) -> Environment:
-    """Return the environment, or a new one if there is a function that makes them; refuse anything else."""
+    """Return the environment, or a new one from a factory; refuse anything else."""
     env = source() if makes(source) else source
     missing = [
         name for name in ("observation_space", "action_space", "reset", "step") if not hasattr(env, name)
@@ -119,7 +119,7 @@ def opened(source: EnvironmentSource) -> Environment:
             f"{what} is not a Gymnasium environment: {why}; make one with gymnasium.make, or "
             "sojourn.envs.WorldEnv(world)"
         )
-    return env  # type: ignore[return-value] # it has all that is needed
+    return env  # type: ignore[return-value] # it has everything that is needed
 
 
 # --- Agents with a table --------------------------------------------------------------
@@ -128,9 +128,9 @@ def opened(source: EnvironmentSource) -> Environment:
 def chosen_agent(
     given: Agent | MakeAgent | str | None, options: Mapping[str, Any], num_states: int, num_actions: int
 ) -> tuple[Agent, str]:
-    """Return the agent for an environment of this size, and a sentence that says why it was chosen.
+    """Return the agent for an environment of this size, and a sentence that says why.
 
-    It is the one that is given or named, or a good one to begin with.
+    It is the one given or named, or a good default.
 
     >>> chosen_agent(None, {}, num_states=11, num_actions=2)[1]
     'planner, because 11 states can be listed: it learns a model, plans with it, and has nothing to tune'
@@ -175,7 +175,7 @@ def _must_be_none(options: Mapping[str, Any]) -> None:
 def observer_for(given: object, env: Any, bins: object = None) -> tuple[Any, str] | None:
     """Return the agent of observations for an environment, or its constructor, and a sentence that says why.
 
-    It is the one given or named, or one that suits the environment. Return None if the agent should have a table.
+    It is the one given or named, or one that suits the environment; None if the agent should have a table.
     """
     if isinstance(given, str) and given.replace("-", "_") in OBSERVERS:
         return OBSERVERS[given.replace("-", "_")], f"{given}, as asked for"
@@ -196,9 +196,11 @@ def observer_for(given: object, env: Any, bins: object = None) -> tuple[Any, str
 
 
 def _observes(agent: object) -> bool:
-    """Whether this is an agent of observations, or makes one from `spaces` or for vectors of `num_inputs` numbers."""
+    """Whether this is an agent of observations, or constructs one from `spaces` or for vectors of `num_inputs` numbers."""
     if isinstance(agent, tuple):
-        values: Any = getattr(agent, "values", ())  # if the agent is a value: a table, or values for vectors
+        values: Any = getattr(
+            agent, "values", ()
+        )  # the agent's values, if it is a value: a table, or values of vectors
         return reads_vectors(values)
     is_made = not isinstance(agent, type) and all(hasattr(agent, name) for name in _METHODS)
     return is_made or (callable(agent) and not _takes(agent).isdisjoint(("spaces", "num_inputs")))
@@ -212,7 +214,7 @@ def _takes(make: Callable[..., object]) -> set[str]:
 
 
 def observing_agent(given: Any, options: Mapping[str, Any], places: Places) -> ObservingAgent:
-    """Return the agent of observations that was given, or make one for these places."""
+    """Return the given agent of observations, or construct one for these places."""
     agent = _made(given, dict(options), places)
     missing = [name for name in (*_METHODS, "rate") if not hasattr(agent, name)]
     if missing:
@@ -241,7 +243,7 @@ def _made(given: Any, options: dict[str, Any], places: Places) -> ObservingAgent
 
 
 def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> VectorObserver:
-    """Return an agent for vectors as an agent of observations; tiles use these bounds, unless others are given."""
+    """Wrap an agent of vectors as an agent of observations; tiles use these bounds, unless others are given."""
     if isinstance(make, functools.partial):
         return _of_vectors(make.func, spaces, bounds, {**make.keywords, **options})
     kind = next((name for name, known in OBSERVERS.items() if known is make), "")

@@ -1,9 +1,9 @@
-"""Takes an agent through its environment, one step after the other.
+"""Drives an agent through its environment, step by step.
 
-There are two paths. A `TableDriver` takes an agent with a table of values through one environment: a step costs a few
-microseconds beyond the environment's own, so nothing is put into arrays there. An `ObservingDriver` takes any other agent,
-tiles and networks, Sojourn's or other people's, through one environment or several at once, with arrays of
-observations; it is any object with the methods of `sojourn.agents.networks.protocol`.
+There are two paths. A `TableDriver` drives an agent with a table of values through one environment; a step has a few
+microseconds of overhead, so nothing is put into arrays. An `ObservingDriver` drives any other agent (tiles and
+networks, Sojourn's or third-party) through one or several environments at once, with arrays of observations; the
+agent is any object with the methods of `sojourn.agents.networks.protocol`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from sojourn.runs.recording import Totals, counted
 
 # A state, the next action there, and whether it was drawn to explore.
 Position: TypeAlias = tuple[int, int, bool]
-# A policy: the action for an observation and its mask, as the environment takes it.
+# A policy: the action for an observation and its mask, in the environment's form.
 Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
-OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
+OURS = (NetworkAgent, VectorObserver)  # agents that know how they were constructed
 _INF = math.inf
-_STORM = 1.0  # seconds: a key that is held down gives many signals, which count as one
+_STORM = 1.0  # seconds: a key held down causes many signals, which count as one
 
 
 class Greedy:
-    """The greedy policy of a table, which counts the states that it is asked about, and what it answers there."""
+    """The greedy policy of a table, which counts the states that it visits and its actions there."""
 
     def __init__(self, q: Floats, hidden: HiddenActions, reader: TableReader) -> None:
         self.actions: list[int] = q.argmax(axis=1).tolist()
@@ -57,7 +57,7 @@ class Greedy:
         self._hidden, self._index, self._first = hidden, reader.states.index, reader.first_action
 
     def __call__(self, observation: Element, mask: ArrayLike | None) -> int:
-        """Return the best action that is allowed."""
+        """Return the best allowed action."""
         state = self._index(observation)
         self.asked[state] += 1
         mask = self._hidden.lifted(state) if mask is None else mask
@@ -67,7 +67,7 @@ class Greedy:
         return action + self._first
 
     def otherwise(self, actions: list[int]) -> Choose:
-        """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""
+        """Return a policy that takes these actions by state, or this policy's where one is not allowed."""
 
         def choose(observation: Element, mask: ArrayLike | None) -> int:
             action = actions[self._index(observation)]
@@ -90,7 +90,7 @@ class TableDriver:
         self.reader, self.table, self.hidden, self.trace = reader, table, hidden, trace
         self.seed, self.env = trace.seed, trace.env
         self._at: Position | None = None
-        # Where a file says that it was, until it is brought there.
+        # The saved position, until the environment is restored to it.
         self._left: tuple[SavedPlace, Position] | None = None
         self._clock = reader.clock()
         self.watcher = Watcher(table.q.size, table.agent)
@@ -122,11 +122,11 @@ class TableDriver:
 
     @property
     def position(self) -> Position | None:
-        """Where the agent is; None before the first episode, and when a new one has to begin."""
+        """The agent's current state; None before the first episode, and when a new one has to begin."""
         return self._at if self._left is None else self._left[1]
 
     def place(self) -> SavedPlace | None:
-        """Return where the environment is, as data, or None if that is not known."""
+        """Return the environment's position as data, or None if it is not known."""
         if self._left is not None:
             return self._left[0]
         return None if self._at is None else self.trace.place()
@@ -144,11 +144,11 @@ class TableDriver:
         return int(row.argmax()) + self.reader.first_action
 
     def greedy(self) -> Greedy:
-        """Return the greedy policy, which counts the states that it is asked about."""
+        """Return the greedy policy, which counts the states that it visits."""
         return Greedy(self.q, self.hidden, self.reader)
 
     def begin(self) -> None:
-        """Begin an episode, unless one is under way."""
+        """Begin an episode, unless one is in progress."""
         if self._left is not None:
             (place, position), self._left = self._left, None
             self._go_to(place, position)
@@ -157,10 +157,10 @@ class TableDriver:
             self._at = state, *self.table.draw(state)
 
     def go_to(self, place: SavedPlace | None, position: Position) -> None:
-        """Bring the environment back to a place; if that cannot be done, the next step begins a new episode.
+        """Restore the environment to a saved position; if that fails, the next step begins a new episode.
 
-        If all actions of an episode have to be repeated, that is done only when training continues, so that a learner
-        that is only asked for its policy answers at once.
+        If that means replaying the actions of an episode, it is deferred until training continues, so that a
+        learner that is only queried for its policy loads at once.
         """
         if place is not None and place["kind"] == "replay":
             self._left = place, position
@@ -173,25 +173,25 @@ class TableDriver:
             self._at = position
 
     def _arrive(self, shown_there: Shown) -> int:
-        """Return the state that an environment shows, after applying the mask there."""
+        """Return the environment's current state, after applying its mask."""
         state, mask = self._begun(*shown_there)
         if mask is not None:
             self.hidden.apply(state, mask)
         return state
 
     def _begun(self, observation: Element, info: Info) -> tuple[int, ArrayLike | None]:
-        """Return the state and the mask that an environment shows where an episode begins, or goes on."""
+        """Return the environment's state and mask where an episode begins or continues."""
         self._clock.begin(info)
         state = self.reader.states.index(observation)
         return state, self._mask(state, observation, info)
 
     def _mask(self, state: int, observation: Element, info: Info) -> ArrayLike | None:
-        """Return the mask of a state; without one all actions are allowed, so it is None if none is hidden there."""
+        """Return the mask of a state; None if no action is hidden there, since without a mask all are allowed."""
         mask = self.reader.mask(observation, info)
         return self.hidden.lifted(state) if mask is None else mask
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
-        """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
+        """Take steps until there are `last` in total, the time `until` is reached, or the end is requested."""
         assert self._at is not None
         reader, table = self.reader, self.table
         step, read, index, find_mask = self.env.step, reader.duration, reader.states.index, self._mask
@@ -200,17 +200,17 @@ class TableDriver:
         tick = None if reader.clock_key is None else self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
-            self._at = None  # until this step is over: if it is broken off, a new episode begins
+            self._at = None  # until this step is complete: if it is interrupted, a new episode begins
             returned = step(action + first)
             if record is not None:
                 record(action + first)
             try:
                 if type(returned) is not tuple or len(returned) != 5:
-                    parts_of(returned)  # raises an error that says what is wrong
+                    parts_of(returned)  # raises a descriptive error
                 observation, reward, terminated, truncated, info = returned
                 duration = read(observation, action + first, info)
                 if type(reward) is not float or not -_INF < reward < _INF:
-                    reward = reward_of(reward)  # or raises an error that says what is wrong
+                    reward = reward_of(reward)  # or raises a descriptive error
                 next_state = index(observation)
                 mask = find_mask(next_state, observation, info)
                 must_be_taken(info)
@@ -235,16 +235,16 @@ class TableDriver:
     ) -> Position:
         """Learn from a step that ends an episode or leads where not all actions are allowed, and continue from there.
 
-        What the agent learns about the state that it leaves depends on the mask that applied there, and what it
-        expects of the next state on that state's own mask. If both are the same state, an agent that looks ahead
-        is shown the state with its new mask in a spare row.
+        What the agent learns about the state that it leaves depends on the mask there; what it expects of the
+        next state depends on that state's own mask. If both are the same state, an agent that looks ahead
+        sees the state with its new mask in a spare row.
         """
         state, action, reward, duration, next_state, explored = seen
         table, go_on, mask_there = self.table, next_state, mask
         if terminated or truncated:
-            mask = copy.copy(mask)  # the reset may write into the same array
+            mask = copy.copy(mask)  # the reset may reuse the array
             go_on, mask_there = self._begun(*self.trace.reset())
-            if terminated:  # the last action led to where the next episode begins
+            if terminated:  # the last action led to the first state of the next episode
                 next_state, mask = go_on, mask_there
         if mask is None and mask_there is None:
             return go_on, *table.advance(state, action, reward, duration, next_state, explored, go_on)
@@ -258,7 +258,7 @@ class TableDriver:
         return go_on, *table.draw(go_on)
 
     def _shown_apart(self, state: int, mask: ArrayLike) -> int:
-        """Return the spare row, with the values of a state as a mask shows them."""
+        """Return the spare row, filled with a state's values under a mask."""
         values = self.hidden.seen_through(state, mask)
         if self.table.spare < 0:
             self.table.make_spare()
@@ -268,7 +268,7 @@ class TableDriver:
 
 
 class ObservingDriver:
-    """An agent of observations in its environments, and where all of them are."""
+    """An agent of observations in its environments, and their current positions."""
 
     def __init__(self, agent: ObservingAgent, places: Places) -> None:
         self.agent, self.places, self.totals = agent, places, Totals()
@@ -281,15 +281,15 @@ class ObservingDriver:
 
     @property
     def largest_value(self) -> float:
-        """The size of the largest weight, if the agent is one of Sojourn's."""
+        """The largest absolute weight, if the agent is one of Sojourn's."""
         return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
 
     def begin(self) -> None:
-        """Begin episodes, unless they are under way."""
+        """Begin episodes, unless they are in progress."""
         self.places.begin()
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
-        """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
+        """Take steps until there are `last` in total, the time `until` is reached, or the end is requested."""
         agent, places = self.agent, self.places
         while self.totals.steps < last and self.totals.duration < until and not asked:
             actions, explored = agent.draw(places.observations, places.allowed)
@@ -325,7 +325,7 @@ Driver: TypeAlias = TableDriver | ObservingDriver
 
 
 def _counted(totals: Totals, steps: Transitions) -> Totals:
-    """Return totals with these steps; those that did not explore are the greedy ones."""
+    """Add these steps to the totals; those that did not explore are the greedy ones."""
     rewards, durations, greedy = steps.rewards, steps.durations, ~steps.explored
     if len(rewards) == 1:
         return counted(totals, float(rewards[0]), float(durations[0]), bool(greedy[0]))
@@ -334,11 +334,11 @@ def _counted(totals: Totals, steps: Transitions) -> Totals:
     return Totals._make(map(operator.add, totals, more))
 
 
-# --- Ctrl-C ends the work between two steps, not in the middle of one -----------------
+# --- Ctrl-C ends the work between two steps, never within one --------------------------
 
 
 class _Asking:
-    """Notes that Ctrl-C was pressed, and interrupts if it is pressed again more than a second later."""
+    """Records Ctrl-C, and interrupts if it is pressed again more than a second later."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -354,7 +354,7 @@ class _Asking:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """Yield a list that is empty until Ctrl-C is pressed; a second press, more than a second later, interrupts at once.
+    """Yield a list that stays empty until Ctrl-C is pressed; a second press, more than a second later, interrupts at once.
 
     Inside another such block, the list is the same.
     """
@@ -367,21 +367,21 @@ def interruptible() -> Iterator[list[int]]:
         try:
             yield asking.asked
         finally:
-            noted = getattr(outer, "noted", None)  # of the command line, which then ignores more signals
+            noted = getattr(outer, "noted", None)  # the command line's handler ignores further signals
             if asking.asked and noted is not None:
                 noted()
 
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C while something short is finished, such as a file."""
+    """Ignore Ctrl-C during something short, such as writing a file."""
     with _handled_by(lambda number, frame: None):
         yield
 
 
 @contextlib.contextmanager
 def _handled_by(handler: signal._HANDLER) -> Iterator[None]:
-    """Let another handler handle Ctrl-C for a while; only the main thread is ever interrupted."""
+    """Install another handler for Ctrl-C temporarily; only the main thread is ever interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

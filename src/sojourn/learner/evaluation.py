@@ -1,8 +1,8 @@
 """What a policy earns per unit time, with an interval, from one long run.
 
-The rate is the ratio of all reward to all time. Its interval is computed from batches of consecutive steps, as
-`sojourn.rules.long_run` explains; if a run is too short for an interval, the answer says how long it should have
-been. What is earned in no time belongs to the batch in which it falls.
+The rate is total reward over total time. Its interval is computed from batches of consecutive steps (see
+`sojourn.rules.long_run`); if a run is too short for an interval, the answer says how long it should have been.
+Rewards earned in no time belong to the batch in which they fall.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from sojourn.learner.driver import Choose, interruptible
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
-_LOOKS = 0.2  # seconds between two signs of progress
+_LOOKS = 0.2  # seconds between progress updates
 
 
 class Evaluation(NamedTuple):
     """A rate with its confidence interval, or with the time that an interval needs.
 
-    `rate` is all reward divided by all time, over `steps` steps that took `duration`. `low` and `high` are its
-    confidence interval at the `level`, if the run has seen all that matters. A run of fewer than 2,000 steps, one
-    whose halves disagree, or any run in a slow system can be too short for one; then `low` and `high` are
-    None, and `needed` is roughly how long to follow the policy instead. `sentence` says all this in words.
+    `rate` is total reward over total time, for `steps` steps that took `duration`. `low` and `high` are its
+    confidence interval at the `level`, provided the run has seen everything that matters. A run of fewer than
+    2,000 steps, one whose halves disagree, or any run in a slow system can be too short for one; then `low` and
+    `high` are None, and `needed` is roughly how long to follow the policy instead. `sentence` puts all this in
+    words.
 
     >>> seen = MicroBatches()
     >>> for reward in [1.0, 3.0] * 1000:
@@ -48,7 +49,7 @@ class Evaluation(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         found = f"{self.rate:.6g} per unit time"
         if self.needed is None:
             inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
@@ -60,20 +61,20 @@ class Evaluation(NamedTuple):
 
 
 def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
-    """Return what a run says about the rate."""
+    """Return the evaluation of a run."""
     found = seen.interval(level)
     return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
 
 
 class Pacer:
-    """Paces evaluations: it shows how far they have come, and ends them between two steps on Ctrl-C."""
+    """Reports the progress of evaluations, and ends them between two steps on Ctrl-C."""
 
     def __init__(self, advance: Advance, asked: Sequence[int]) -> None:
         self.advance, self._asked = advance, asked
 
     def steps(self, until: float, seen: MicroBatches, reader: Reader) -> Iterator[None]:
         """Yield before each step until the time has passed."""
-        shown, due, still = 0.0, time.monotonic(), 0  # still: steps since time last passed
+        shown, due, still = 0.0, time.monotonic(), 0  # steps since time last advanced
         while seen.duration < until:
             before = seen.duration
             yield
@@ -89,7 +90,7 @@ class Pacer:
 
 @contextlib.contextmanager
 def paced(total: float, shown: bool) -> Iterator[Pacer]:
-    """Yield the pacer of evaluations that take the time `total` in all; their progress is `shown` or not."""
+    """Yield the pacer of evaluations that take the time `total` together; `shown` says whether to report progress."""
     bar = progress("evaluating", total, "time") if shown else contextlib.nullcontext(no_progress)
     with bar as advance, interruptible() as asked:
         yield Pacer(advance, asked)
@@ -98,7 +99,7 @@ def paced(total: float, shown: bool) -> Iterator[Pacer]:
 def followed(
     env: Environment, reader: Reader, pacer: Pacer, choose: Choose, until: float, seed: int
 ) -> tuple[MicroBatches, float]:
-    """Follow a policy for the time `until`; return what it earned, and the sum of its absolute rewards."""
+    """Follow a policy until the time `until`; return what it earned, and the sum of its absolute rewards."""
     seen, size = MicroBatches(), 0.0
     reset, clock = opener(env), reader.clock()
     observation, info = reset(seed=seed)
@@ -109,8 +110,8 @@ def followed(
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
         duration, earned = reader.duration(observation, action, info), reward_of(reward)
         clock.advance(info, duration)
-        reader.read(observation)  # raises an error if the observation is wrong
-        # Where an episode is terminated nothing is done any more, so its mask may be anything.
+        reader.read(observation)  # raises an error if the observation is invalid
+        # After termination no action follows, so the mask may be anything.
         mask = None if terminated else reader.mask(observation, info)
         must_be_taken(info)
         seen.add(earned, duration)

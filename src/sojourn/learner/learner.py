@@ -4,12 +4,11 @@
     learner.train(30_000)
     learner.evaluate(duration=10_000.0)
 
-Each step takes a time of its own, and the argument `duration` of `Learner` says where to find it;
-in `train` and `evaluate`, `duration` is how long to continue. The task never ends: when an
-episode is truncated, the agent learns from its last observation as from any other, and continues
-from the reset; when one is terminated, the first observation after the reset is what the last
-action led to. With the same seed, a learner in a world's environment and `run` in the world give
-the same agent, bit for bit.
+Each step has its own duration, and the argument `duration` of `Learner` says where to find it; in `train` and
+`evaluate`, `duration` is how long to continue. The task never ends: when an episode is truncated, the agent learns
+from its last observation as from any other, and continues from the reset; when one is terminated, the first
+observation after the reset is what the last action led to. With the same seed, a learner in a world's environment and
+`run` in the world give the same agent, bit for bit.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from sojourn.runs.recording import Totals
 
 __all__ = ["Callback", "Learner", "saved_environment"]
 
-_BLOCK = 1000  # steps after which callbacks, progress and warnings have their turn
+_BLOCK = 1000  # steps between callbacks, progress reports and warnings
 _INF = math.inf
 
 Callback = Callable[["Learner"], object]
@@ -67,17 +66,16 @@ class Learner:
     """An agent that learns in an environment.
 
     `env` is an environment, or a function that makes one. With a function, every evaluation makes a new
-    environment; otherwise it takes a copy. Not every environment can be copied: for a simulation that runs in
+    environment; otherwise it copies `env`. Not every environment can be copied: for a simulation built on
     generators, for example, give a function, `Learner(make_env, ...)`.
 
-    `agent` is an agent, or one of Sojourn's constructors or its name, which then gets the further options.
-    If you give none, the learner chooses one; `chosen` says which one, and why.
-    `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
-    function of (obs, action, info), or a number. A step may take no time. `bins` cuts
-    continuous observations into bins (see `sojourn.envs.states.tabulate`). A mask of allowed actions is looked for
-    next to the duration in info, or at the key `action_mask`, which may also be a function of (obs, info). The mask
-    is respected when acting and when looking ahead; only a `policy_agent` follows its policy whatever is allowed.
-    `clock` is a key of info with the time, if the durations should be checked against one.
+    `agent` is an agent, or one of Sojourn's constructors or its name, which receives the further options. By
+    default the learner chooses one; `chosen` says which, and why. `duration` says how long a step took: a key of
+    info ("duration", "smdp.duration"), a function of (obs, action, info), or a number. A step may take no time.
+    `bins` cuts continuous observations into bins (see `sojourn.envs.states.tabulate`). The mask of allowed
+    actions is read from info, next to the duration or at the key `action_mask`, which may also be a function of
+    (obs, info). It is respected when acting and when looking ahead; only a `policy_agent` follows its policy
+    regardless of masks. `clock` is a key of info with the time, against which durations are checked.
 
     >>> import gymnasium, sojourn
     >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)
@@ -118,22 +116,22 @@ class Learner:
 
     def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
         self._supply, self._driver, self._chosen = supply, driver, chosen
-        self._has_guessed = False  # whether `act` has warned about a state that was never visited
+        self._has_guessed = False  # whether `act` has warned about an unvisited state
 
     @property
     def _table(self) -> TableDriver:
-        """The driver of an agent that has a table of values."""
+        """The driver of an agent with a table of values."""
         if isinstance(self._driver, TableDriver):
             return self._driver
         raise TypeError(
             "this learner's agent observes and has no table of states, q or policy; ask act(obs) for its action"
         )
 
-    # --- Reading ---
+    # --- Properties ---
 
     @property
     def env(self) -> Environment:
-        """The environment that it is trained in."""
+        """The training environment."""
         return self._supply.env
 
     @property
@@ -143,12 +141,12 @@ class Learner:
 
     @property
     def chosen(self) -> str:
-        """Which agent it has, and why."""
+        """Which agent was chosen, and why."""
         return self._chosen
 
     @property
     def duration(self) -> DurationSource:
-        """Where the duration of a step is found."""
+        """Where to find the duration of a step."""
         return self._driver.reader.source
 
     @property
@@ -168,12 +166,12 @@ class Learner:
 
     @property
     def agent(self) -> Any:
-        """The agent as it is now: a copy of it or, if it observes, the object itself that learns."""
+        """The current agent: a copy or, for an agent of observations, the object itself."""
         return self._driver.agent
 
     @property
     def q(self) -> Floats:
-        """The values of states by actions; -inf where an action is not allowed at present."""
+        """The values of states by actions; -inf where an action is currently not allowed."""
         view = self._table.q.view()
         view.flags.writeable = False
         return view
@@ -196,8 +194,7 @@ class Learner:
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows.
 
-        It warns the first time that it is asked about a state that was never visited in training; `known` says
-        whether a state was.
+        It warns the first time that the state was never visited in training; see `known`.
         """
         action = self._driver.act(obs, action_mask)
         if not self._has_guessed and isinstance(self._driver, TableDriver) and not self.known(obs):
@@ -213,9 +210,9 @@ class Learner:
         return bool(self._table.table.visits[self.states(obs)].any())
 
     def policy_table(self) -> pl.DataFrame:
-        """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
+        """Return a row for each visited state: the observation, the best action and its value, and how often each occurred.
 
-        If the environment has a model with names of states and actions, there are columns for them.
+        If the environment has a model with names of states and actions, these are columns, too.
         """
         return self._learned().table(exact_model(self.env))
 
@@ -227,7 +224,7 @@ class Learner:
         driver = self._table
         return policy_of(self.states, driver.reader.first_action, driver.table, driver.hidden)
 
-    # --- Learning ---
+    # --- Training ---
 
     def train(
         self,
@@ -237,7 +234,7 @@ class Learner:
         callbacks: Callback | Sequence[Callback] = (),
         progress: bool = False,
     ) -> Totals:
-        """Learn for a number of steps, or for a time on the environment's clock; return the totals.
+        """Train for a number of steps, or for a time on the environment's clock; return the totals.
 
         `duration` is the time to train for; where to find the duration of a step is an argument
         of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the
@@ -257,7 +254,7 @@ class Learner:
         bar = progress_bar("training", total, unit) if progress else contextlib.nullcontext(no_progress)
         with bar as advance, interruptible() as asked:
             driver.begin()
-            still = 0  # steps since time last passed, in whole blocks
+            still = 0  # steps since time last advanced, in whole blocks
             while not asked and driver.totals.steps < last and driver.totals.duration < until:
                 taken, clock = driver.totals.steps, driver.totals.duration
                 driver.advance(min(last, taken + _BLOCK), until, asked)
@@ -269,14 +266,14 @@ class Learner:
                     advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
                 for sentence in driver.warnings():
                     warn(sentence)
-                wishes = [callback(self) for callback in called]  # all of them are called
+                wishes = [callback(self) for callback in called]  # call all of them
                 if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
         return self.totals
 
-    # --- What it is worth ---
+    # --- Evaluation ---
 
     def evaluate(
         self,
@@ -292,10 +289,10 @@ class Learner:
 
         `policy` is one to follow instead, as `baseline` in `verdict`, such as one that `load_policy` returns.
 
-        The policy is followed for the time `duration`, without learning, in an environment that is made or copied
-        for this, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
-        interval; `needed` then says roughly how long it should be. See `sojourn.rules.long_run`. `progress` shows a
-        bar on a terminal, and lines elsewhere.
+        The policy is followed for the time `duration`, without learning, in a new environment or a copy, or
+        in `env`; the learner does not change. In a slow system that time may be too short for an interval;
+        `needed` then says roughly how long it should be. See `sojourn.rules.long_run`. `progress` shows a bar
+        on a terminal, and lines elsewhere.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
@@ -315,11 +312,12 @@ class Learner:
         level: float = 0.95,
         progress: bool = False,
     ) -> Verdict:
-        """Return what the greedy policy earns, and the reasons not to trust it, if there are any.
+        """Return what the greedy policy earns, and reasons not to trust it, if any.
 
-        The policy is followed as in `evaluate`, and so may be the policy from halfway through the training. `baseline` is a policy of your own to compare it with: a function of
-        the observation, a mapping from observations to actions, or an action for each state. The comparison takes ten
-        further runs of each policy, with the same seeds.
+        The policy is followed as in `evaluate`; the policy from halfway through the training may be followed,
+        too. `baseline` is your own policy to compare with: a function of the observation, a mapping from
+        observations to actions, or an action for each state. The comparison takes ten further runs of each
+        policy, with the same seeds.
         """
         until, level = _how_long("verdict", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
@@ -329,10 +327,10 @@ class Learner:
     # --- Files ---
 
     def save(self, path: str | Path) -> None:
-        """Write everything that is needed to continue: the agent, its random stream, and where the environment is.
+        """Write everything needed to continue: the agent, its random stream, and the environment's position.
 
-        The file holds only data. A `duration` or an `action_mask` that is a function is not saved; give it
-        again to `load`.
+        The file contains only data. A `duration` or an `action_mask` that is a function is not saved; pass it
+        to `load` again.
         """
         saved.write(Path(path), self._driver)
 
@@ -346,21 +344,21 @@ class Learner:
         action_mask: MaskSource | None = None,
         agent: MakeObserver | None = None,
     ) -> Learner:
-        """Return a learner as it was saved, in an environment like the one it was trained in.
+        """Restore a saved learner, in an environment like the one it was trained in.
 
-        If it is the same environment, training continues as if it had never been interrupted;
-        otherwise it begins a new episode. Give `duration` and `action_mask` if they are found elsewhere
-        than before, or were functions. `agent` is a function that makes your own agent that observes, which
-        then gets its state from the file.
+        If it is the same environment, training continues as if it had never been interrupted; otherwise it
+        begins a new episode. Give `duration` and `action_mask` if they are found elsewhere than before, or
+        were functions. `agent` is a function that makes your own agent of observations, which then gets its
+        state from the file.
         """
         supply, learner = Supply(env), cls.__new__(cls)
         driver = saved.read(Path(path), supply, duration, action_mask, agent)
-        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
+        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - its own class
         return learner
 
 
 def _how_long(name: str, duration: float) -> float:
-    """Return how long to continue; refuse what says where to find the duration of a step."""
+    """Return how long to continue; refuse an argument that says where to find the duration of a step."""
     if isinstance(duration, str) or callable(duration):
         raise TypeError(
             f"duration is {shown(duration)}; {name}(duration=...) must be a number, how long to continue; say where to "

@@ -1,8 +1,8 @@
-"""A learned policy on its own: it acts without the environment, and can be written as CSV or JSON.
+"""A standalone learned policy: it acts without the environment, and can be written as CSV or JSON.
 
-It has the states that were visited in training, with the values and visits of their actions, and it knows how
-observations are numbered. `sojourn.load_policy` reads the JSON file, which holds only data, or the file of a saved learner;
-CSV is a table for people and other programs.
+It contains the states visited in training, with the values and visit counts of their actions, and knows how
+observations are numbered. `sojourn.load_policy` reads the JSON file, which is only data, or the file of a saved
+learner; CSV is a table for people and other programs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 
 _POLICY, _POLICY_VERSION = "sojourn policy", 1
-_EXACT = 2**53  # whole numbers below this are exact as floats
+_EXACT = 2**53  # integers below this are exact as floats
 
 
 class PolicyFile(TypedDict):
-    """Everything that the file of a policy holds; the value of an action that is not available is null."""
+    """The content of a policy file; the value of an unavailable action is null."""
 
     format: str
     version: int
@@ -46,7 +46,7 @@ class PolicyFile(TypedDict):
 
 @told
 class LearnedPolicy:
-    """A policy that was learned, for the states that were visited in training.
+    """A learned policy, for the states visited in training.
 
     >>> from sojourn.envs.states import tabulate
     >>> from gymnasium.spaces import Discrete
@@ -59,7 +59,7 @@ class LearnedPolicy:
     """
 
     def __init__(self, states: Tabulation, first_action: int, values: Floats, visits: Floats) -> None:
-        """Take all states by actions; those that were never visited are left out."""
+        """Take arrays of all states by actions; states that were never visited are dropped."""
         numbers = np.flatnonzero(visits.sum(axis=1) > 0.0)
         self._keep(states, first_action, numbers.tolist(), values[numbers], visits[numbers])
 
@@ -77,7 +77,7 @@ class LearnedPolicy:
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
         """Return the best action for an observation, of those that a mask allows.
 
-        A state that was never visited has no best action, which is an error; ask `known` first.
+        For a state that was never visited it raises an error; ask `known` first.
         """
         row = self._rows.get(self.states(obs))
         if row is None:
@@ -95,14 +95,14 @@ class LearnedPolicy:
         return int(values.argmax()) + self.first_action
 
     def __call__(self, obs: Element) -> int:
-        """Do as `act` does, so that the policy can be followed by `Learner.evaluate` and `Learner.verdict`."""
+        """Act, so that `Learner.evaluate` and `Learner.verdict` can follow the policy."""
         return self.act(obs)
 
     def table(self, model: SMDP | None = None) -> pl.DataFrame:
-        """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
+        """Return a row for each visited state: the observation, the best action and its value, and how often each occurred.
 
-        Parts of an observation have columns of their own; a bin is given by its edges. If a model of the same states
-        is given and has names, these are columns, too.
+        Each part of an observation has its own column; a bin is given by its edges. If a model of the same
+        states is given and has names, these are columns, too.
         """
         numbers, best = np.array(list(self._rows), dtype=np.int64), self._values.argmax(axis=1)
         names: dict[str, list[str]] = {}
@@ -128,41 +128,38 @@ class LearnedPolicy:
         )
 
     def write(self, path: str | Path, model: SMDP | None = None) -> None:
-        """Write the table as CSV or the whole policy as JSON, depending on the ending of the file's name."""
+        """Write the table as CSV or the whole policy as JSON, depending on the file's extension."""
         path = Path(path)
         if path.suffix == ".csv":
             write_text(path, self.table(model).write_csv())
         elif path.suffix == ".json":
-            write_json(path, self._to_dict())
+            content: Any = PolicyFile(
+                format=_POLICY,
+                version=_POLICY_VERSION,
+                states=self.states.to_dict(),
+                first_action=self.first_action,
+                numbers=list(self._rows),
+                values=[
+                    [one if math.isfinite(one) else None for one in row] for row in self._values.tolist()
+                ],
+                visits=self._visits.astype(np.int64).tolist(),
+            )
+            write_json(path, content)
         else:
             raise ValueError(
                 f"{path} must end with .csv, for a table, or .json, for a policy that can be loaded"
             )
 
-    def _to_dict(self) -> dict[str, Any]:
-        found: PolicyFile = {
-            "format": _POLICY,
-            "version": _POLICY_VERSION,
-            "states": self.states.to_dict(),
-            "first_action": self.first_action,
-            "numbers": list(self._rows),
-            "values": [
-                [value if math.isfinite(value) else None for value in row] for row in self._values.tolist()
-            ],
-            "visits": self._visits.astype(np.int64).tolist(),
-        }
-        return {**found}
-
     @classmethod
     def from_file(cls, path: Path) -> LearnedPolicy:
-        """Return the policy in a JSON file, or say in one sentence why there is none."""
+        """Read the policy in a JSON file, or raise an error that says why it cannot be read."""
         data: Any = load_json(path)
         try:
             check_kind(PolicyFile, data, "the policy")
             if (data["format"], data["version"]) != (_POLICY, _POLICY_VERSION):
                 raise ValueError(f"it holds {shown(data['format'])} of version {shown(data['version'])}")  # noqa: TRY301
             policy = cls.__new__(cls)
-            policy._keep(Tabulation(data["states"]), data["first_action"], data["numbers"], *_checked(data))  # noqa: SLF001 - of its own class
+            policy._keep(Tabulation(data["states"]), data["first_action"], data["numbers"], *_checked(data))  # noqa: SLF001 - its own class
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{path} is not a policy that sojourn wrote: {error}") from None
         return policy
@@ -171,7 +168,7 @@ class LearnedPolicy:
 def policy_of(
     states: Tabulation, first_action: int, table: TableAgent, hidden: HiddenActions
 ) -> LearnedPolicy:
-    """Return the policy of an agent. An action that is hidden at present keeps its value if it was ever tried."""
+    """Return the policy of an agent. A hidden action keeps its value if it was ever tried."""
     values = table.q[: states.num_states].copy()
     for state, action in np.argwhere((values == -np.inf) & (table.visits > 0.0)).tolist():
         values[state, action] = hidden.values(state)[action]
@@ -179,7 +176,7 @@ def policy_of(
 
 
 def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
-    """Return values and visits as arrays, or say which parts of a file do not fit together."""
+    """Return values and visits as arrays, or raise an error that says which parts of a file are inconsistent."""
     numbers, widths = (
         data["numbers"],
         {len(row) for table in (data["values"], data["visits"]) for row in table},
@@ -211,7 +208,7 @@ def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
 
 
 def _digits(description: Description, name: str) -> list[tuple[str, Sequence[int | str]]]:
-    """Return the name and the choices of each part of an observation, the most significant first."""
+    """Return the name and the choices of each part of an observation, most significant first."""
     match description["kind"]:
         case "discrete":
             return [(name, range(description["start"], description["start"] + description["count"]))]

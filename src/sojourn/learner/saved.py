@@ -1,8 +1,8 @@
-"""The file of a learner: what it holds, and how a learner's parts are restored from it.
+"""The file of a learner: its content, and how a learner is restored from it.
 
-The file holds only data (`sojourn.learner.archive`). A duration or an action mask that is a function is not
-saved, nor is what the warnings have seen; after loading, they start afresh. For an agent that observes, the file says
-how it was made, if it is one of Sojourn's, and what it has learned. An agent of your own has to be made again by you, and
+The file contains only data (`sojourn.learner.archive`). A duration or an action mask that is a function is not saved,
+nor is the history behind the warnings, which start afresh after loading. For an agent of observations, the file says
+how it was constructed, if it is one of Sojourn's, and what it has learned. You construct your own agent again, which
 then gets its state from the file: `Learner.load(path, env, agent=make)`.
 """
 
@@ -43,9 +43,9 @@ Options = dict[str, bool | int | float | str | None]
 
 
 class SavedEnvironment(TypedDict):
-    """How an environment was made: its id, the module that registers it, and its options.
+    """How an environment was constructed: its id, the module that registers it, and its options.
 
-    `module` is None if it is Sojourn's or Gymnasium's; `kwargs` is None if a file cannot hold the options.
+    `module` is None if Sojourn or Gymnasium registers it; `kwargs` is None if a file cannot hold the options.
     """
 
     id: str
@@ -55,7 +55,7 @@ class SavedEnvironment(TypedDict):
 
 
 class Saved(TypedDict):
-    """Everything that the file of a learner holds."""
+    """The content of a learner's file."""
 
     agent: Agent
     stream: Stream
@@ -75,9 +75,9 @@ class Saved(TypedDict):
 
 
 class SavedNetwork(TypedDict):
-    """Everything that the file of a learner whose agent observes holds."""
+    """The content of a learner's file if its agent is one of observations."""
 
-    kind: str  # of agent; empty if it is not one of Sojourn's
+    kind: str  # of agent; empty for a third-party one
     options: dict[str, Any]
     learned: dict[str, Any]
     totals: dict[str, float]
@@ -92,7 +92,7 @@ class SavedNetwork(TypedDict):
 
 
 def write(path: Path, driver: Driver) -> None:
-    """Write everything that is needed to continue."""
+    """Write everything needed to continue."""
     if isinstance(driver, TableDriver):
         write_archive(path, FORMAT, VERSION, _of_table(driver))
     else:
@@ -146,9 +146,9 @@ def read(
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
 ) -> Driver:
-    """Return the driver that a file describes, in environments like those it was in.
+    """Restore the driver that a file describes, in environments like the saved ones.
 
-    What is given replaces what the file says, or what it cannot hold.
+    Arguments override what the file says, or supply what it cannot hold.
     """
     contents, is_network = _contents(path)
     env = supply.env if is_network else supply.single
@@ -167,9 +167,9 @@ def read(
 
 @told
 def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy:
-    """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
+    """Load the policy in a JSON file or in a saved learner's file. No environment is needed.
 
-    A policy that `solve` found and `write_policy` wrote may draw its action in some states; it does so from `seed`.
+    A policy that `solve` found and `write_policy` wrote may draw its action in some states, from `seed`.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -203,20 +203,20 @@ def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy
 
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
-    """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
+    """Return the id and the options of a saved learner's training environment, if known."""
     saved: SavedEnvironment | None = _contents(Path(path))[0].get("env")
     return saved if saved is not None and is_of_kind(SavedEnvironment, saved) else None
 
 
 def _contents(path: Path) -> tuple[Any, bool]:
-    """Return what a file holds, and whether its agent observes."""
+    """Return a file's content, and whether its agent is one of observations."""
     is_network = format_of(path) == NETWORK_FORMAT
     expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
     return read_archive(path, *expected), is_network
 
 
 def _given(what: str, saved: Any, given: Any) -> Any:
-    """Return what is given or, if nothing is, what was saved."""
+    """Return the argument if given, else the saved value."""
     if saved is None and given is None:
         name = what.replace(" ", "_")
         raise ValueError(
@@ -226,7 +226,7 @@ def _given(what: str, saved: Any, given: Any) -> Any:
 
 
 def _restored_agent(saved: Saved, mask_name: str = "the action mask") -> tuple[TableAgent, HiddenActions]:
-    """Return the agent of a file, and the actions that are hidden in its table."""
+    """Return a file's agent, and the actions hidden in its table."""
     agent = ready_agent(saved["agent"])
     table = TableAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
     return table, HiddenActions.restored(table.q, mask_name, saved["hidden"])
@@ -276,7 +276,7 @@ def _restored_observer(
 
 
 def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:
-    """Refuse an environment with other states or actions than a learner was trained with."""
+    """Refuse an environment whose states or actions differ from those of the training."""
     if not _fits(states, env.observation_space):
         raise ValueError(
             f"it was trained with {states.describe()}; this environment observes "
@@ -290,7 +290,7 @@ def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -
 
 
 def _fits(states: Tabulation, space: Space) -> bool:
-    """Whether a space is the one that was numbered; of continuous parts, only the shape can be compared."""
+    """Whether a space is the saved one; for continuous parts, only the shape can be compared."""
     try:
         return tabulate(space) == states
     except (TypeError, ValueError):
@@ -301,7 +301,7 @@ def _fits(states: Tabulation, space: Space) -> bool:
 
 
 def described(env: Any) -> SavedEnvironment | None:
-    """Return how an environment was made, if it says so."""
+    """Return how an environment was constructed, if it has a spec."""
     spec = getattr(env, "spec", None)
     if spec is None:
         return None
@@ -314,7 +314,7 @@ def described(env: Any) -> SavedEnvironment | None:
 
 
 def _module_of(entry_point: object) -> str | None:
-    """Return the module that an environment is defined in, unless Gymnasium or Sojourn registers it."""
+    """Return the module that defines an environment, unless Gymnasium or Sojourn registers it."""
     module = (
         entry_point.partition(":")[0]
         if isinstance(entry_point, str)

@@ -1,14 +1,13 @@
 """An agent with a table of values, ready for compiled code while it learns one step at a time.
 
-`run` keeps an agent inside compiled code from its first step to its last. Where steps come one
-by one, the agent is stored as arrays of one number each; a kernel learns from one transition,
-draws the next action, and writes the new numbers in place. That takes about 1 microsecond, most
-of it for the way into compiled code; the same rules in Python take 20.
+`run` keeps an agent inside compiled code from its first step to its last. Where steps come one by one, the agent is
+stored as arrays of one number each; a kernel learns from one transition, draws the next action, and updates the
+numbers in place. That takes about 1 microsecond, most of it call overhead; the same rules in Python take 20.
 
-To the rules, an action that is not available in a state is one whose value is -inf. So a mask is
-respected when acting, in the greedy maximum and when looking ahead, without any rule of its own:
-`HiddenActions` puts -inf into the table, and stores the action's former value for when it is allowed
-again. If a mask changes while the state stays the same, the agent gets a spare row in its tables.
+To the rules, an unavailable action is one whose value is -inf. So masks are respected when acting, in the greedy
+maximum and when looking ahead, without any further rules: `HiddenActions` writes -inf into the table, and keeps the
+action's former value until it is allowed again. If a mask changes while the state stays the same, the agent gets a
+spare row in its tables.
 """
 
 from __future__ import annotations
@@ -47,22 +46,22 @@ V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
-_NOWHERE = -1  # the state if there is no transition
+_NOWHERE = -1  # in place of the state: there is no transition
 
-# What passes from step to step, apart from the agent and its stream, in one array, as every array costs time on the way
-# into compiled code. First come the totals, by their fields; then these; then the visits of all pairs.
+# The state between steps, apart from the agent and its stream, in a single array, since every array argument adds
+# call overhead. The totals come first, by their fields; then these; then the visits of all pairs.
 _FIRST = len(Totals._fields)
 _ACTION, _EXPLORED, _SURPLUS, _SQUARED, _AGE, _LATE_STEPS, _LATE_TIME, _LATE_SURPLUS, _LATE_SQUARED = range(
     _FIRST, _FIRST + 9
 )
 _SIZE = _FIRST + 9
-_NOT_YET = -1.0  # in place of the action: the agent pauses
+_NOT_YET = -1.0  # in place of the action: the agent pauses to think
 _DURATION = Totals._fields.index("duration")
-LATE = 10  # greedy steps in a row, after which a step shows what the greedy policy does by itself
+LATE = 10  # after this many greedy steps in a row, a step shows what the greedy policy does by itself
 
 
 class Surplus(NamedTuple):
-    """What the greedy steps earned beyond the learned rate, r - rho tau, as a sum and a sum of squares."""
+    """What greedy steps earned in excess of the learned rate, r - rho tau, as a sum and a sum of squares."""
 
     steps: int
     duration: float
@@ -71,7 +70,7 @@ class Surplus(NamedTuple):
 
 
 def check_totals(totals: Totals) -> None:
-    """Refuse totals from a file that no training can have."""
+    """Refuse impossible totals from a file."""
     if not np.isfinite(totals).all() or not 0 <= totals.greedy_steps <= totals.steps <= MOST_COUNTED:
         raise ValueError(f"its totals are {shown(totals)}, which is impossible")
 
@@ -89,14 +88,14 @@ class TableAgent:
         self._now[:_FIRST] = totals
         if now is not None:
             self._now[_FIRST:] = now
-        self.spare = -1  # a row of q that stands for no state; there is none until it is needed
+        self.spare = -1  # the index of a spare row of q; created on demand
         self._store(copied(agent))
 
     @classmethod
     def restored(
         cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike
     ) -> TableAgent:
-        """Return an agent from the contents of a file, or say what is wrong with them."""
+        """Restore an agent from a file's contents, or raise an error that says what is wrong with them."""
         numbers: Column = np.array(now, dtype=np.float64)
         count = _SIZE - _FIRST + math.prod(sizes(agent.values))
         if numbers.shape != (count,) or not np.isfinite(numbers).all():
@@ -116,28 +115,28 @@ class TableAgent:
 
     def _store(self, agent: Agent) -> None:
         self._stack = stacked([agent])
-        # Nothing is compiled before the first step, as reading a saved agent needs no compiler.
+        # Nothing is compiled before the first step: inspecting a saved agent needs no compiler.
         self._run: Callable[..., None] = self._begin
         self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
         self.q: Floats = entries(self._stack.values)[0]
         self.looks_ahead = looks_ahead(agent)
 
     def _begin(self, *arguments: Any) -> None:
-        """Take a step, and decide how further steps are taken."""
+        """Take a step, and decide between interpreted and compiled further steps."""
         like = (self._stack, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
         self._run = gradually(_advance, like, use=functools.partial(setattr, self, "_run"))
         self._run(*arguments)
 
     def _begin_to_think(self, agent: Agent, state: int) -> Agent:
-        """Think, and decide how that is done from now on."""
+        """Think, and decide between interpreted and compiled thinking from now on."""
         use = functools.partial(setattr, self, "_ponder")
         self._ponder = gradually(_think, (agent, state), use, cost=4.0)
         return self._ponder(agent, state)
 
     def make_spare(self) -> None:
-        """Add a row to q, and to everything else that has a row for each state.
+        """Add a row to q and to all other arrays with a row per state.
 
-        In this row a state can be shown to the agent with values other than its own.
+        In this row the agent can see a state with other values.
         """
         agent = self.agent
         self.spare = sizes(agent.values)[0]
@@ -147,7 +146,7 @@ class TableAgent:
 
     @property
     def agent(self) -> Agent:
-        """A copy of the agent as it is now."""
+        """A copy of the current agent."""
         agent: Agent = canonical(copied(take(self._stack, 0)))
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
@@ -160,23 +159,23 @@ class TableAgent:
 
     @property
     def totals(self) -> Totals:
-        """What has been seen so far."""
+        """The totals so far."""
         return canonical(totals_in(self._now))
 
     @property
     def clock(self) -> Floats:
-        """The total duration so far: an array of one number, which changes with every step."""
+        """The total duration so far: an array of one number, updated in every step."""
         return self._now[_DURATION : _DURATION + 1]
 
     @property
     def surplus(self) -> Surplus:
-        """What the greedy steps earned beyond the learned rate: near 0 on average if the rate is right."""
+        """What greedy steps earned in excess of the learned rate: near 0 on average if the rate is right."""
         totals, (total, squared) = self.totals, self._now[_SURPLUS : _SQUARED + 1].tolist()
         return Surplus(totals.greedy_steps, totals.greedy_duration, total, squared)
 
     @property
     def late_surplus(self) -> Surplus:
-        """The same for greedy steps that came after many others: near 0 if the policy earns the learned rate by itself."""
+        """The same for greedy steps after many others: near 0 if the policy earns the learned rate by itself."""
         steps, duration, total, squared = self._now[_LATE_STEPS:_SIZE].tolist()
         return Surplus(int(steps), duration, total, squared)
 
@@ -187,7 +186,7 @@ class TableAgent:
 
     @property
     def now(self) -> Column:
-        """What passes from step to step apart from the agent, its stream and the totals, for a file."""
+        """The state between steps apart from the agent, its stream and the totals, for a file."""
         return self._now[_FIRST:]
 
     def draw(self, state: int) -> tuple[int, bool]:
@@ -210,18 +209,18 @@ class TableAgent:
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         if drawn == _NOT_YET:
-            self._think(next_state if state >= 0 else draw_at)  # where it is before any reset, as in `run`
+            self._think(next_state if state >= 0 else draw_at)  # its state before any reset, as in `run`
             return self.draw(draw_at) if draw_at >= 0 else (0, False)
         return int(drawn), bool(was_explored)
 
     def _think(self, state: int) -> None:
-        """Let the agent think; if it then needs more room, store it in new arrays."""
+        """Let the agent think; if it then needs larger arrays, reallocate them."""
         agent = take(self._stack, 0)
         thought = canonical(self._ponder(agent, state))
         before, after = ([array.shape for _, array in arrays_in(one)] for one in (agent, thought))
         if before == after:
             put(self._stack, 0, thought)
-        else:  # the values stay where they are, as other objects look at them there
+        else:  # the values keep their memory, since other objects hold views of it
             values = self._stack.values
             self._store(thought)
             self._stack = with_fields(self._stack, values=values)
@@ -229,7 +228,7 @@ class TableAgent:
 
 
 @kernel
-def _advance(  # the ten arguments go into machine code as they are; to gather them would cost as much as a step
+def _advance(  # ten separate arguments; bundling them would cost as much as a step
     stack: Agent,
     now: Column,
     state: int,
@@ -274,19 +273,19 @@ def _think(agent: Agent, state: int) -> Agent:
 
 
 def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
-    """Return a value in which every array with this many rows is changed."""
+    """Return a value with every array of this many rows changed."""
     return with_arrays(value, lambda array: change(array) if array.shape[:1] == (rows,) else array)
 
 
 class HiddenValues(TypedDict):
-    """The values of hidden actions, as arrays: pairs of state and action, and the value of each."""
+    """The values of hidden actions as arrays: pairs of state and action, and their values."""
 
     places: Ints
     values: Floats
 
 
 class HiddenActions:
-    """Hides actions in an agent's table, and remembers their values.
+    """Hides actions in an agent's table, and stores their values.
 
     >>> q = np.array([[1.0, 2.0]])
     >>> hidden = HiddenActions(q, 'info["action_mask"]')
@@ -301,7 +300,7 @@ class HiddenActions:
     def __init__(self, q: Floats, name: str) -> None:
         self.q, self.name = q, name
         self._values: dict[tuple[int, int], float] = {}
-        self._masks: dict[int, ArrayLike] = {}  # the last of each state, which is mostly the next one, too
+        self._masks: dict[int, ArrayLike] = {}  # the last mask of each state, which rarely changes
         self._never = int((q == -np.inf).sum())
 
     def is_known(self, state: int, mask: ArrayLike) -> bool:
@@ -310,7 +309,7 @@ class HiddenActions:
         return last is not None and np.array_equal(last, mask)
 
     def apply(self, state: int, mask: ArrayLike) -> None:
-        """Make the actions that the mask allows available in a state, and no others."""
+        """Make exactly the actions that the mask allows available in a state."""
         if self.is_known(state, mask):
             return
         allowed = self.checked(mask)
@@ -324,14 +323,14 @@ class HiddenActions:
         self._masks[state] = np.array(mask)
 
     def lifted(self, state: int) -> Mask | None:
-        """Return the mask of a state that comes without one: None or, if the last one hid actions, all of them."""
+        """Return the mask of a state without one: None, or a mask of all actions if the last one hid some."""
         num_actions = self.q.shape[1]
         if self._values and any((state, action) in self._values for action in range(num_actions)):
             return np.ones(num_actions, dtype=np.bool_)
         return None
 
     def checked(self, mask: ArrayLike) -> Mask:
-        """Return a mask as an array of bools, or say what is wrong with it."""
+        """Return a mask as an array of bools, or raise an error that says what is wrong with it."""
         return checked_mask(mask, self.q.shape[1], self.name)
 
     def values(self, state: int) -> Floats:
@@ -342,7 +341,7 @@ class HiddenActions:
         return row
 
     def seen_through(self, state: int, mask: ArrayLike) -> Floats:
-        """Return the values of a state with -inf for actions that a mask does not allow; nothing is changed."""
+        """Return the values of a state under a mask, with -inf for disallowed actions; the table is not modified."""
         return np.where(self.checked(mask), self.values(state), -np.inf)
 
     def is_finite(self) -> bool:
@@ -356,7 +355,7 @@ class HiddenActions:
 
     @classmethod
     def restored(cls, q: Floats, name: str, data: HiddenValues) -> HiddenActions:
-        """Return the hidden actions of a table that already has -inf in their places."""
+        """Restore the hidden actions of a table that already contains -inf for them."""
         hidden = cls(q, name)
         num_states, num_actions = q.shape
         places, values = data["places"], data["values"]

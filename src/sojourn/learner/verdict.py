@@ -1,8 +1,8 @@
 """A verdict on what was learned: what the policy earns, and the reasons not to trust it.
 
 The greedy policy is followed for a while without learning. What it earns is compared with the learned rate, with the
-exact answer if there is one, and with a policy of the user's own. Whether it has settled is judged in the states that
-it visits: by how often their actions were tried, and by what the policy from halfway through the training earns.
+exact answer if there is one, and with a user's own policy. Whether it has converged is judged by how often the
+actions in the states that it visits were tried, and by what the policy from halfway through the training earns.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from sojourn.worlds.tabular import available
 # A user's policy: a function of the observation, a mapping from observations to actions, or an action for each state.
 GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
 
-Follow: TypeAlias = Callable[..., tuple[MicroBatches, float]]  # of a policy; `followed` says what it returns
+Follow: TypeAlias = Callable[..., tuple[MicroBatches, float]]  # of a policy; as `followed` returns it
 Compare: TypeAlias = "Callable[[Choose], Baseline | None]"  # of the greedy policy
 
-_REPLICATIONS = 10  # runs of both policies, with the same seeds
-_APART = 0.25  # of what is earned: how far the learned rate may be from it
-_MOVES = 0.1  # of what is earned: how much more or less the earlier policy may earn
-_THIN = 1.0 / 3.0  # of the steps may be in states with actions that were hardly tried
-_GUESSED = 0.01  # of the steps may take an action that was never tried
+_REPLICATIONS = 10  # paired runs of both policies
+_APART = 0.25  # tolerance of the learned rate, relative to what is earned
+_MOVES = 0.1  # tolerance of what the earlier policy earns, relative to what is earned
+_THIN = 1.0 / 3.0  # of the steps may be in states with hardly tried actions
+_GUESSED = 0.01  # of the steps may take a never tried action
 _BELOW = 0.05  # of the best gain may be missing
 
 
 class Visited(NamedTuple):
-    """What training has seen: how many states, the share of their pairs that were tried, and how often pairs were tried."""
+    """The coverage of training: how many states were seen, the share of their pairs that were tried, and how often."""
 
     states: int
     share: float
@@ -63,15 +63,15 @@ class Baseline(NamedTuple):
 class Verdict(NamedTuple):
     """What a learned policy earns, and the reasons not to trust it.
 
-    `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
-    `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states where
-    some action was hardly tried. `moved` is how much more the policy earns than the policy from about halfway through
-    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not stored. `gain` is
-    the exact gain of the policy and `best_gain` that of the best one, if the environment has a model, and `deviation` how
-    far what the policy earns strays from its gain, per root of time (`sojourn.exact.PolicyValue.deviation`). `baseline`
-    compares the policy with one of your own. `warnings` are sentences; there are none if all is well. An agent that
-    observes, such as a network, has no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and
-    `gain` are None.
+    `evaluation` is what the greedy policy earns when it is followed, `learned_rate` is the agent's estimate.
+    `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states
+    where some action was hardly tried. `moved` is how much more the policy earns than the policy from about
+    halfway through the training, with the same seed: 0 if both act alike wherever it went, None if that policy
+    was not stored. `gain` is the exact gain of the policy and `best_gain` that of the best one, if the
+    environment has a model, and `deviation` how far what the policy earns strays from its gain, per root of time
+    (`sojourn.exact.PolicyValue.deviation`). `baseline` compares the policy with your own. `warnings` are
+    sentences; none if all is well. An agent of observations, such as a network, has no pairs and no earlier
+    policies: its `visited`, `thin`, `moved` and `gain` are None.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -94,7 +94,7 @@ class Verdict(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words, without the warnings."""
+        """The verdict in words, without the warnings."""
         found = [f"the policy earns {self.evaluation.sentence}", f"learned rate {self.learned_rate:.6g}"]
         if self.gain is not None:
             strays = (
@@ -167,7 +167,7 @@ def _of_table(
     if actions is not None and (actions[states] != np.array(greedy.actions)[states]).any():
         earlier = evaluation(run(greedy.otherwise(actions.tolist()))[0], level)
     else:
-        skip()  # need not be followed
+        skip()  # it need not be followed
     gain, best_gain, deviation = _exact(env, reader, driver.q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
@@ -213,7 +213,7 @@ def _exact(
 def _of_observer(
     driver: ObservingDriver, env: Environment, level: float, run: Follow, compare: Compare
 ) -> Verdict:
-    """Return the verdict on an agent of observations, which has no pairs to count and no table to look at."""
+    """Return the verdict on an agent of observations, which has neither pairs to count nor a table."""
     found, rate = evaluation(run(driver.act)[0], level), driver.rate
     best = getattr(env.unwrapped, "gain", None)
     verdict = Verdict(
@@ -230,7 +230,7 @@ def _of_observer(
 
 
 def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
-    """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
+    """Return a user's policy in a form that can be followed, or raise an error that says what is wrong with it."""
     if not isinstance(reader, TableReader):
         if not callable(given):
             raise TypeError(
@@ -269,7 +269,7 @@ def _looked_up(given: Mapping[Any, int], observation: Element, name: str) -> int
 def _compared(
     follow: Follow, policies: tuple[Choose, Choose], duration: float, seed: int, level: float
 ) -> Baseline:
-    """Return how much more the learned policy earns than a given one, from pairs of runs with the same seeds."""
+    """Return how much more the learned policy earns than a given one, from paired runs with the same seeds."""
     until = duration / _REPLICATIONS
     pairs = [[follow(each, until, seed + place)[0] for each in policies] for place in range(_REPLICATIONS)]
     rates = np.array([[run.reward / run.duration for run in pair] for pair in pairs])
@@ -284,7 +284,7 @@ def _compared(
 
 
 def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> list[str]:
-    """Return the reasons not to trust it; `scale` is the size of what is earned per unit time, ignoring signs."""
+    """Return the reasons not to trust it; `scale` is the mean absolute reward per unit time."""
     earned, warnings = found.evaluation, []
     if earned.needed is not None:
         warnings.append(
@@ -332,7 +332,7 @@ def _unseen(found: Verdict, guessed: float, num_states: int) -> list[str]:
 
 
 def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[str]:
-    """Return a warning if the earlier policy earns clearly more or less than the present one."""
+    """Return a warning if the earlier policy earns clearly more or less than the current one."""
     (low, high), (low_then, high_then) = _sides(now), _sides(earlier)
     if abs(now.rate - earlier.rate) <= _MOVES * scale or (low <= high_then and low_then <= high):
         return []

@@ -1,14 +1,12 @@
-"""Watches an agent while it learns, and warns.
+"""Monitors an agent while it learns, and warns.
 
-A rate that is too low makes every action look better than it is, and the more so the longer the
-action takes; a rate that is too high makes it look worse. The values then do not settle but drift,
-all of them alike, and the preference between long and short actions is wrong. If the gap between
-the values of the best and the next best action grows in the same way, the greedy action is locked
-in: whatever exploration finds out, the other actions cannot catch up.
+A rate that is too low makes every action look better than it is, and the more so the longer the action takes; a rate
+that is too high makes it look worse. The values then drift in common instead of converging, and the preference
+between long and short actions is wrong. If the gap between the values of the best and the second-best action keeps
+growing as well, the greedy action is locked in: whatever exploration finds, the other actions cannot catch up.
 
-A policy that gets stuck is helped by every exploring step, so all looks well while it learns. What it earns by itself
-shows in the greedy steps that come after many others: if these earn much less than the learned rate, so does the
-policy.
+A policy that gets stuck is freed by every exploring step, so all looks well during learning. What it earns by itself
+shows in greedy steps that follow many others: if these earn much less than the learned rate, so does the policy.
 """
 
 from __future__ import annotations
@@ -31,27 +29,27 @@ from sojourn.runs.recording import Totals
 if TYPE_CHECKING:
     from sojourn.learner.learner import Learner
 
-_GROWTH = 1.7  # 2 for a steady drift, 1.4 for a random walk, 1 for values that have settled
-_TIMES = 3  # doublings of the steps over which values must grow
-_ERRORS = 5.0  # standard errors by which greedy steps must earn more or less than the learned rate says
+_GROWTH = 1.7  # growth per doubling: 2 for a steady drift, 1.4 for a random walk, 1 for converged values
+_TIMES = 3  # doublings of the steps over which values must keep growing
+_ERRORS = 5.0  # standard errors by which greedy steps must deviate from the learned rate
 _LATE_LEAST, _LATE_SHARE = 200, 0.4  # late steps, and the share of the rate by which they must earn less
-_FIRST_LOOK = 5000  # steps after which late ones are first judged
-_VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
+_FIRST_LOOK = 5000  # late steps are judged from this step on
+_VISITS = 20.0  # visits of every pair, times the step size, before anything is judged
 
 
 class Seen(NamedTuple):
-    """The present state of an agent."""
+    """The current state of an agent."""
 
     totals: Totals
     q: Floats
     rate: float
     surplus: Surplus
-    late: Surplus  # of steps that came after many greedy ones
+    late: Surplus  # of steps after many greedy ones
     sound: bool  # whether all numbers are finite
 
 
 class Snapshot(NamedTuple):
-    """What was seen of the values at one time."""
+    """The values at one time."""
 
     totals: Totals
     mean: float
@@ -61,9 +59,9 @@ class Snapshot(NamedTuple):
 
 
 class Watcher:
-    """Looks at the values whenever the number of steps has doubled, and gives each kind of warning once.
+    """Inspects the values whenever the number of steps has doubled, and gives each kind of warning once.
 
-    `said` has the warnings so far.
+    `said` holds the warnings so far.
     """
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
@@ -76,7 +74,7 @@ class Watcher:
         if not rate_is_learned(agent):
             self._next = self._next_late = sys.maxsize
         if not hasattr(agent, "exploration"):
-            # An agent that explores where it is unsure takes many greedy steps in a row where it is sure.
+            # An agent that explores only where it is unsure takes many greedy steps in a row elsewhere.
             self._next_late = sys.maxsize
 
     def look(self, seen: Seen) -> list[str]:
@@ -98,7 +96,7 @@ class Watcher:
         return new
 
     def policy_before(self, steps: int) -> Ints | None:
-        """Return the last policy seen in the first three quarters of this many steps, or None."""
+        """Return the last snapshot's policy from the first three quarters of this many steps, or None."""
         found = [actions for taken, actions in self._pasts if 4 * taken <= 3 * steps]
         return found[-1] if found else None
 
@@ -120,8 +118,8 @@ class Watcher:
     def _bias(self) -> int:
         """Return 1 if greedy steps have always earned more than the rate says, -1 if always less, otherwise 0.
 
-        If the rate is right, greedy steps do not earn more or less on average; what remains of
-        the values' movement is a random walk of their common level, which means nothing.
+        If the rate is right, greedy steps earn neither more nor less on average; the remaining movement of
+        the values is a random walk of their common level, which is harmless.
         """
         if len(self._looks) <= _TIMES:
             return 0
@@ -147,7 +145,7 @@ def rate_is_learned(agent: Agent) -> bool:
 
 
 def _stuck(before: Surplus, seen: Seen) -> list[tuple[str, str]]:
-    """Return a warning if late steps since the last look earned much less than the rate says."""
+    """Return a warning if late steps since the last inspection earned much less than the rate."""
     now, taken = seen.late, seen.late.duration - before.duration
     if not taken > 0.0 or now.steps - before.steps < _LATE_LEAST or _sign(before, now) >= 0:
         return []
@@ -158,7 +156,7 @@ def _stuck(before: Surplus, seen: Seen) -> list[tuple[str, str]]:
 
 
 def _sign(before: Surplus, after: Surplus) -> int:
-    """Return the sign of the mean surplus between two looks, 0 if it may be chance."""
+    """Return the sign of the mean surplus between two inspections, 0 if it may be chance."""
     count = after.steps - before.steps
     if count < 2:
         return 0
@@ -168,7 +166,7 @@ def _sign(before: Surplus, after: Surplus) -> int:
 
 
 def _mean_surplus(before: Surplus, after: Surplus) -> float:
-    """Return how much more a greedy step between two looks earned, on average, than the rate at the time says."""
+    """Return the mean surplus of greedy steps between two inspections over the rate at the time."""
     return (after.total - before.total) / max(after.steps - before.steps, 1)
 
 
@@ -208,8 +206,8 @@ def _look(seen: Seen) -> Snapshot:
 def tensorboard(folder: str) -> Callable[[Learner], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
-    It needs an extra: pip install 'sojourn[tensorboard]'. It writes the learned rate, the earned
-    rate and the largest |Q|, by the number of steps.
+    It needs an extra: pip install 'sojourn[tensorboard]'. It logs the learned rate, the earned rate and the
+    largest |Q| by the number of steps.
 
     >>> import tempfile
     >>> import sojourn as sj

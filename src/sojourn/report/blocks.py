@@ -1,7 +1,7 @@
-"""The parts of a page as plain data, which `html`, `markdown` and `terminal` turn into text.
+"""The parts of a page as plain data, which `html`, `markdown` and `terminal` render.
 
-A section is a title and blocks. Blocks hold plain text and no HTML, so text is escaped in one place only, and no section can
-forget to do it.
+A section is a title and blocks. Blocks hold plain text and no HTML, so text is escaped in one place, and no section
+can forget to do it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __getattr__ = moved_names(__name__)
 
-Cell = str | float | bool | None  # of a table
+Cell = str | float | bool | None  # a row of a table
 
 
 class Heading(NamedTuple):
@@ -55,7 +55,7 @@ class Facts(NamedTuple):
 
 
 def made_by(version: str, folder: Path, seconds: float | None = None) -> list[tuple[str, str]]:
-    """Return the facts that close a list of settings."""
+    """Return the facts that end a list of settings."""
     took = "" if seconds is None else f" in {seconds:.0f} s"
     return [("made by", f"Sojourn {version}{took}"), ("folder", folder.name)]
 
@@ -67,24 +67,22 @@ class Verdicts(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a table: whether it has numbers or text, and how many digits of a number are shown."""
+    """A column of a table: whether it holds numbers or text, and how many digits are shown."""
 
     name: str
     numeric: bool = True
     digits: int = 4
-    unit: str = ""  # "%" shows a share in percent
-    short: str | None = (
-        ""  # the heading on a terminal, if it is not the name; None leaves the column out there
-    )
+    unit: str = ""  # "%" formats a share in percent
+    short: str | None = ""  # the heading on a terminal, by default the name; None omits the column there
 
 
 def texts(*names: str) -> list[Column]:
-    """Return columns of text."""
+    """Return text columns."""
     return [Column(name, numeric=False) for name in names]
 
 
 def numbers(*names: str, digits: int = 4, unit: str = "") -> list[Column]:
-    """Return columns of numbers, all with as many digits."""
+    """Return numeric columns, all with this many digits."""
     return [Column(name, digits=digits, unit=unit) for name in names]
 
 
@@ -112,7 +110,7 @@ class DataTable(NamedTuple):
 
 
 class Charts(NamedTuple):
-    """Charts side by side if there is room; small ones with more in a row."""
+    """Charts side by side if there is room; small charts fit more in a row."""
 
     items: Sequence[charts.Chart]
     small: bool = False
@@ -122,7 +120,7 @@ Block: TypeAlias = "Heading | Prose | Points | Note | Facts | Verdicts | DataTab
 
 
 class Section(NamedTuple):
-    """One answer, which is the part of the page for one folder: first one sentence and one picture, then the details."""
+    """One answer, the part of the page for one folder: one sentence and one picture first, then the details."""
 
     kind: str
     title: str

@@ -1,7 +1,7 @@
 """Charts as typed values, computed once from tables and drawn by two renderers.
 
-`figures` draws charts with matplotlib, `html` hands them to the page's script. Neither computes anything:
-all that is shown, including ranges and labels, is in the value.
+`figures` draws charts with matplotlib, `html` passes them to the page's script. Neither computes anything: everything
+shown, including ranges and labels, is in the value.
 
     Lines      lines, points and bars over an axis, with ranges around them
     Heatmap    a number for each pair, as a colour
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __getattr__ = moved_names(__name__)
 
-Numbers = Sequence[float | None]  # None where there is nothing to draw
+Numbers = Sequence[float | None]  # None leaves a gap
 
 
 class Axis(NamedTuple):
-    """An axis: its label, its scale, and its ends unless the data decides them."""
+    """An axis: its label, its scale, and its limits unless they follow from the data."""
 
     label: str = ""
-    short: str = ""  # the label for places with little room, such as beside the pointer
+    short: str = ""  # a shorter label for small spaces, such as the tooltip
     unit: str = ""
     log: bool = False
     reverse: bool = False
@@ -46,11 +46,11 @@ class Series(NamedTuple):
     look: Look
     x: Sequence[float]
     y: Numbers
-    low: Numbers = ()  # with `high` the range around y; none if empty
+    low: Numbers = ()  # with `high`, the range around y; none if empty
     high: Numbers = ()
     kind: Literal["line", "steps", "points", "bars"] = "line"
     weight: Literal["normal", "thin", "wide"] = "normal"
-    shift: float = 0.0  # of the marks, in units of x, so that marks at the same x do not hide each other
+    shift: float = 0.0  # of the marks, in units of x, so that marks at the same x do not overlap
 
 
 def series_of(name: str, look: Look, table: pl.DataFrame, *columns: str) -> Series:
@@ -69,7 +69,7 @@ class Vertical(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A shaded part of the background between two places on an axis; None is the end of the axis."""
+    """A shaded band of the background between two positions on an axis; None is the end of the axis."""
 
     label: str
     colour: int
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Series over a common axis; those in `hidden` are not shown until the reader switches them on."""
+    """Series over a common axis; those in `hidden` are not shown until the reader turns them on."""
 
     title: str
     x: Axis
@@ -89,11 +89,11 @@ class Lines(NamedTuple):
     spans: Sequence[Span] = ()
     hidden: Sequence[str] = ()
     note: str = ""  # how to read the chart
-    height: int = 380  # the largest on the page
+    height: int = 380  # in pixels; the largest on the page
 
 
 class Labels(NamedTuple):
-    """The axis of a heatmap: a label, and the value that each row or column stands for."""
+    """The axis of a heatmap: a label, and the value of each row or column."""
 
     label: str
     values: Sequence[float | str]
@@ -113,7 +113,7 @@ class Colours(NamedTuple):
 class Heatmap(NamedTuple):
     """A number for each pair, `values[row][column]`, with the first row at the bottom.
 
-    Each cell may have a label in place of its number, and a smaller text below it.
+    Each cell may show a label instead of its number, and smaller text below it.
     """
 
     title: str
@@ -123,14 +123,14 @@ class Heatmap(NamedTuple):
     values: Sequence[Numbers]
     labels: Sequence[Sequence[str]] = ()
     texts: Sequence[Sequence[str]] = ()
-    text: str = ""  # what the texts are
+    text: str = ""  # what the labels mean
     note: str = ""
 
 
 class Regions(NamedTuple):
-    """One of a few names for each pair, `values[row][column]` by its number, with the first row at the bottom.
+    """A category for each pair, `values[row][column]` by its index, with the first row at the bottom.
 
-    None is left blank. `colours` has a place in the palette for each name.
+    None is left blank. `colours` has a palette index for each name.
     """
 
     title: str
@@ -139,7 +139,7 @@ class Regions(NamedTuple):
     names: Sequence[str]
     colours: Sequence[int]
     values: Sequence[Sequence[int | None]]
-    name: str = ""  # what the names are
+    name: str = ""  # what the names mean
     note: str = ""
 
 
@@ -159,22 +159,22 @@ def whisker_of(name: str, look: Look, row: Mapping[str, Any], *columns: str) -> 
 
 
 class Whiskers(NamedTuple):
-    """Rows of values with intervals, and perhaps a reference to compare them with."""
+    """Rows of values with intervals, and optionally a reference to compare them with."""
 
     title: str
     x: Axis
     rows: Sequence[Whisker]
-    interval: str = "interval"  # the kind of interval
+    interval: str = "interval"  # what the interval is
     reference: float | None = None
     note: str = ""
 
     def nameless(self) -> Whiskers:
-        """Return the same without the names of its rows, for a place beside a chart that shows them."""
+        """Return the same chart without row names, for a place beside a chart that shows them."""
         return self._replace(rows=[row._replace(name="") for row in self.rows])
 
 
 class Selector(NamedTuple):
-    """Something to choose on the page; choices with the same link change together."""
+    """A choice on the page; choices with the same link change together."""
 
     label: str
     values: Sequence[str]
@@ -183,10 +183,10 @@ class Selector(NamedTuple):
 
 
 class Choosable(NamedTuple):
-    """A chart for each combination of choices, found by the positions of the chosen options.
+    """A chart for each combination of choices, indexed by the positions of the chosen options.
 
-    All of them have the title and the note of the first. A series that several charts share is sent to the
-    page once, if it is the same object.
+    All of them share the title and the note of the first. A series that several charts share is sent to the page
+    once, if it is the same object.
     """
 
     choices: Sequence[Selector]
@@ -194,12 +194,12 @@ class Choosable(NamedTuple):
 
     @property
     def start(self) -> tuple[int, ...]:
-        """The positions of the options that are chosen at first."""
+        """The positions of the options chosen initially."""
         return tuple(choice.start for choice in self.choices)
 
     @property
     def first(self) -> Lines | Heatmap | Regions:
-        """The chart that is shown at first."""
+        """The chart shown initially."""
         return self.charts[self.start]
 
 
@@ -210,15 +210,15 @@ Chart = Plain | Choosable
 class Sheet(NamedTuple):
     """Charts in rows on one sheet of paper, and its width and height in inches.
 
-    There is one legend below all charts, unless each has its own series.
+    All charts share one legend below them, unless each has its own series.
     """
 
     rows: Sequence[Sequence[Plain]]
     size: tuple[float, float]
     title: str = ""
-    titles: Sequence[Sequence[str]] = ()  # of the charts, in place of their own
-    outer_labels: bool = False  # axes are labelled only at the edges of the sheet
-    same_scales: bool = False  # all horizontal axes have the same range, as do the vertical ones of a row
+    titles: Sequence[Sequence[str]] = ()  # titles that replace the charts' own
+    outer_labels: bool = False  # label axes only at the edges of the sheet
+    same_scales: bool = False  # all horizontal axes share one range, as do the vertical axes of a row
     legends: Literal["below", "inside"] = "below"
 
 
@@ -236,65 +236,53 @@ def chart_json(chart: Chart) -> Entries:
     >>> chart_json(Lines("t", Axis("steps", log=True), Axis("rate"), [line]))["series"]
     [{'name': 'a', 'colour': 0, 'dash': 0, 'marker': 0, 'x': 0, 'y': [0.5, 0.25]}]
     """
-    lists = _Lists()
+    shared = _Shared()
     if not isinstance(chart, Choosable):
-        return lists.added(_plain(chart, lists))
+        return shared.added(_plain(chart, shared))
     base = _frame(chart.first)
     variants: Entries = {}
-    pool = _Pool(lists)
     for chosen, one in chart.charts.items():
         variant = {key: value for key, value in _frame(one).items() if value != base[key]}
         if isinstance(one, Lines):
-            variant["use"] = [pool.place(series) for series in (*one.series, *one.verticals)]
+            variant["use"] = [shared.series(series) for series in (*one.series, *one.verticals)]
         variants["|".join(map(str, chosen))] = variant
     choices: list[Json] = [
         {"label": one.label, "values": list(one.values), "start": one.start, **_given(link=one.link)}
         for one in chart.choices
     ]
-    return lists.added({**base, **_given(pool=pool.all), "choices": choices, "variants": variants})
+    return shared.added({**base, **_given(pool=shared.pool), "choices": choices, "variants": variants})
 
 
-class _Lists:
-    """The lists of places on the horizontal axis, each stored once."""
+class _Shared:
+    """The lists of x positions in a chart, and the series of all its variants, each stored once."""
 
     def __init__(self) -> None:
-        self.all: list[Sequence[float]] = []
+        self.xs: list[list[float]] = []
+        self.pool: list[Json] = []
+        self._places: dict[int, int] = {}  # of series, by id
 
-    def place(self, xs: Sequence[float]) -> int:
-        """Return the number of a list; a new list is stored."""
-        found = next(
-            (place for place, one in enumerate(self.all) if one is xs or list(one) == list(xs)), None
-        )
-        if found is None:
-            self.all.append(xs)
-            return len(self.all) - 1
-        return found
+    def positions(self, xs: Sequence[float]) -> int:
+        """Return the index of a list of x positions, storing it if it is new."""
+        if (xs := [*xs]) not in self.xs:
+            self.xs.append(xs)
+        return self.xs.index(xs)
 
-    def added(self, entries: Entries) -> Entries:
-        """Return a chart's entries with the lists added."""
-        return {**entries, "xs": [list(xs) for xs in self.all]} if self.all else entries
-
-
-class _Pool:
-    """The series of all variants of a chart, each stored once."""
-
-    def __init__(self, lists: _Lists) -> None:
-        self.all: list[Json] = []
-        self._lists = lists
-        self._places: dict[int, int] = {}  # by identity
-
-    def place(self, series: Series | Vertical) -> int:
-        """Return the number of a series; a new series is stored."""
+    def series(self, series: Series | Vertical) -> int:
+        """Return the index of a series, storing it if it is new."""
         if id(series) not in self._places:
-            self._places[id(series)] = len(self.all)
-            self.all.append(_drawn(series, self._lists))
+            self._places[id(series)] = len(self.pool)
+            self.pool.append(_drawn(series, self))
         return self._places[id(series)]
 
+    def added(self, entries: Entries) -> Entries:
+        """Return a chart's JSON with the lists added."""
+        return {**entries, "xs": [*self.xs]} if self.xs else entries
 
-def _plain(chart: Plain, lists: _Lists) -> Entries:
+
+def _plain(chart: Plain, shared: _Shared) -> Entries:
     frame = _frame(chart)
     if isinstance(chart, Lines):
-        frame["series"] = [_drawn(one, lists) for one in (*chart.series, *chart.verticals)]
+        frame["series"] = [_drawn(one, shared) for one in (*chart.series, *chart.verticals)]
     return frame
 
 
@@ -335,11 +323,11 @@ def _frame(chart: Plain) -> Entries:
     return {"type": kind, "title": chart.title, **entries}
 
 
-def _drawn(series: Series | Vertical, lists: _Lists) -> Entries:
+def _drawn(series: Series | Vertical, shared: _Shared) -> Entries:
     entries: Entries = {"name": series.name, **series.look._asdict()}
     if isinstance(series, Vertical):
         return {**entries, "vertical": series.x}
-    entries |= {"x": lists.place(series.x), "y": list(series.y)}
+    entries |= {"x": shared.positions(series.x), "y": list(series.y)}
     if len(series.low):
         entries |= {"low": list(series.low), "high": list(series.high)}
     return entries | _given(
@@ -390,5 +378,5 @@ def _labels(labels: Labels) -> Entries:
 
 
 def _given(**entries: Json) -> Entries:
-    """Return the entries that are not empty."""
+    """Return the non-empty entries."""
     return {name: value for name, value in entries.items() if value}

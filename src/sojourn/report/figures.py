@@ -54,9 +54,9 @@ _CANVASES: dict[str, tuple[type[FigureCanvasBase], dict[str, None]]] = {
     "pdf": (FigureCanvasPdf, {"CreationDate": None}),
 }
 KNOWN_FORMATS = tuple(_CANVASES)
-FORMATS = ("png", "svg")  # unless others are asked for
+FORMATS = ("png", "svg")  # by default
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
-HUGE = 1e150  # larger numbers do not decide where an axis ends, since its width would overflow
+HUGE = 1e150  # larger numbers are ignored for axis limits, whose width would overflow
 Ends = tuple[float, float]
 FAINT = PALETTE[GREY].paper
 
@@ -68,7 +68,7 @@ def write(sheet: Sheet, path: Path, formats: Sequence[str] = FORMATS) -> None:
 
 
 def files_of(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
-    """Draw a sheet of charts, and return the content of its file in each of the given formats."""
+    """Draw a sheet of charts, and return its file contents in each of the given formats."""
     with figure(*sheet.size) as drawing:
         _draw_sheet(sheet, drawing)
         return saved(drawing, formats)
@@ -82,7 +82,7 @@ def drawn_sheet(sheet: Sheet) -> Figure:
 
 
 def write_files(files: Mapping[str, bytes], path: Path) -> None:
-    """Write the drawn files, each of them whole or not at all."""
+    """Write the drawn files, each of them atomically."""
     own_folder(path.parent)
     for kind, content in files.items():
         write_bytes(path.with_name(f"{path.name}.{kind}"), content)
@@ -110,11 +110,11 @@ def figure(width: float, height: float) -> Iterator[Figure]:
 
 
 def saved(drawing: Figure, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the content of a figure's file in each of the formats."""
+    """Return a figure's file contents in each of the formats."""
     layout = drawing.get_layout_engine()
     if layout is not None:
         layout.execute(drawing)
-    drawing.set_layout_engine("none")  # the layout is done once, not again for each format
+    drawing.set_layout_engine("none")  # the layout is computed once, not for each format
     files = {}
     for kind in formats:
         buffer = io.BytesIO()
@@ -136,7 +136,7 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     )
     layout = drawing.get_layout_engine()
     if rows > 1 and isinstance(layout, ConstrainedLayoutEngine):
-        layout.set(h_pad=0.1)  # inches, so that a title does not touch the label above it
+        layout.set(h_pad=0.1)  # inches between a title and the label above it
     limits = []
     for r, c in itertools.product(range(rows), range(columns)):
         ax = axes[r, c]
@@ -166,7 +166,7 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
 
 
 def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
-    """Give axes that must agree the widest range of all; each chart has set only its own."""
+    """Give axes that must agree the union of their ranges; each chart has set only its own."""
     for shown, _, _ in limits:
         for place, (group, current) in enumerate(
             ((shown.get_shared_x_axes(), shown.get_xlim()), (shown.get_shared_y_axes(), shown.get_ylim()))
@@ -178,7 +178,7 @@ def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
 
 
 def _shrink(ax: Axes, *, many: bool) -> None:
-    """Make the text of a chart small enough for its place among others."""
+    """Shrink the text of a chart to fit its place on the sheet."""
     ax.title.set_fontsize(9)
     ax.tick_params(labelsize=8)
     if many:
@@ -196,7 +196,7 @@ def _legend_below(drawing: Figure, axes: Sequence[Axes], width: float) -> None:
             handles.setdefault(label, handle)
     if len(handles) < 2:
         return
-    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # how many names fit beside each other
+    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # how many names fit side by side
     lines = math.ceil(len(handles) / room)
     columns = math.ceil(len(handles) / lines)
     drawing.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
@@ -235,7 +235,7 @@ def _seen(chart: Lines) -> list[Series]:
 
 
 def _scale(chart: Lines, ax: Axes) -> None:
-    """Set the scales, ends and labels of both axes from all that is shown."""
+    """Set the scales, limits and labels of both axes from everything shown."""
     xs = [_array(series.x) + series.shift for series in _seen(chart)]
     xs.append(np.array([line.x for line in chart.verticals]))
     ys = [_array(values) for series in _seen(chart) for values in (series.y, series.low, series.high)]
@@ -250,7 +250,7 @@ def _scale(chart: Lines, ax: Axes) -> None:
 
 
 def _ends(axis: Axis, values: np.ndarray[Any, np.dtype[np.float64]], margin: float) -> tuple[float, float]:
-    """Return where an axis begins and ends: as given, or with some room around the values."""
+    """Return the limits of an axis: as given, or with a margin around the values."""
     low, high = (float(values.min()), float(values.max())) if values.size else (1.0, 2.0)
     if axis.log:
         room = (high / low) ** margin if high > low else 2.0
@@ -295,7 +295,7 @@ def _array(values: Numbers) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _stroke(look: Look) -> dict[str, Any]:
-    """Return the colour and dash for matplotlib, which measures dashes in widths of the line."""
+    """Return the colour and dash for matplotlib, which measures dashes in line widths."""
     dash = tuple(part / 2.0 for part in DASHES[look.dash])
     return {"color": PALETTE[look.colour].paper, "linestyle": (0, dash) if dash else "-"}
 
@@ -337,7 +337,7 @@ def _draw_regions(chart: Regions, ax: Axes) -> None:
 
 
 def _label_cells(chart: Heatmap | Regions, ax: Axes) -> None:
-    """Name the rows and columns of cells: all if they are few or have names, else the first and the last."""
+    """Label the rows and columns of cells: all if they are few or have names, else the first and the last."""
     for axis, labelled in ((ax.xaxis, chart.x), (ax.yaxis, chart.y)):
         last = len(labelled.values) - 1
         named = all(isinstance(one, str) for one in labelled.values)
@@ -373,7 +373,7 @@ def _draw_whiskers(chart: Whiskers, ax: Axes) -> None:
 
 # --- Many figures ------------------------------------------------------------------------
 
-MOST_OTHERS = 3  # processes; with more, everything would be drawn before the last of them had started
+MOST_OTHERS = 3  # processes; more would not start before everything is drawn
 
 WriteSheets: TypeAlias = Callable[[Mapping[str, Sheet], Path], None]
 _Other: TypeAlias = "subprocess.Popen[bytes]"
@@ -385,7 +385,7 @@ _COMMAND = f"from {__name__} import serve; serve()"
 
 @contextmanager
 def drawing(jobs: int | None = None, formats: Sequence[str] = FORMATS) -> Iterator[WriteSheets]:
-    """Yield a function that writes sheets by name into a folder, with `jobs` processes (by default one per core).
+    """Yield a function that writes sheets by name into a folder, using `jobs` processes (by default one per core).
 
     The files are the same, byte for byte, for any number of processes.
     """
@@ -400,7 +400,7 @@ def drawing(jobs: int | None = None, formats: Sequence[str] = FORMATS) -> Iterat
 
 
 def _write(left: _Left, formats: Sequence[str], others: Sequence[_Other]) -> None:
-    """Write all sheets; each process takes one after the other from the same queue until none is left."""
+    """Write all sheets; the processes take them from one queue until it is empty."""
     with ThreadPoolExecutor(max(1, len(others))) as threads:
         waiting = [threads.submit(_write_elsewhere, left, formats, other) for other in others]
         try:
@@ -410,9 +410,9 @@ def _write(left: _Left, formats: Sequence[str], others: Sequence[_Other]) -> Non
         except BaseException:
             left.clear()
             for other in others:
-                other.kill()  # ends the thread that waits for it
+                other.kill()  # ends the waiting thread
             raise
-    _write_here(left, formats)  # sheets that the others could not draw
+    _write_here(left, formats)  # sheets that the other processes could not draw
 
 
 def _write_here(left: _Left, formats: Sequence[str]) -> None:
@@ -422,23 +422,23 @@ def _write_here(left: _Left, formats: Sequence[str]) -> None:
 
 
 def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None:
-    """Have sheets drawn by another process; a sheet that it does not draw goes back to the queue."""
+    """Have another process draw sheets; a sheet that it fails to draw goes back to the queue."""
     assert other.stdin is not None
     assert other.stdout is not None
     while left:
         try:
             path, sheet = left.popleft()
-        except IndexError:  # another process was quicker
+        except IndexError:  # another process took the last one
             return
         try:
-            # Matplotlib's settings decide what the style of figures leaves open.
+            # Matplotlib's settings apply where the style of figures leaves something open.
             settings = {
                 name: one for name, one in mpl.rcParams.copy().items() if not name.startswith("backend")
             }
             pickle.dump((settings, sheet, tuple(formats)), other.stdin)
             other.stdin.flush()
             files: dict[str, bytes] = pickle.load(other.stdout)
-        except (OSError, EOFError, pickle.PickleError):  # the other process has ended
+        except (OSError, EOFError, pickle.PickleError):  # the other process has exited
             left.append((path, sheet))
             return
         write_files(files, path)
@@ -446,7 +446,7 @@ def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None
 
 @contextmanager
 def _others(count: int) -> Iterator[list[_Other]]:
-    """Yield processes that draw what they are sent; none if the machine cannot start them."""
+    """Yield processes that draw the sheets they are sent; none if the machine cannot start them."""
     others: list[_Other] = []
     try:
         with suppress(OSError):
@@ -459,7 +459,7 @@ def _others(count: int) -> Iterator[list[_Other]]:
 
 
 def _other() -> _Other:
-    """Start a process in its own session, which Ctrl-C does not reach; this process ends it instead."""
+    """Start a process in its own session, out of reach of Ctrl-C; this process ends it instead."""
     pipe = subprocess.PIPE
     return subprocess.Popen(  # noqa: S603 - Python itself, with our own arguments
         [sys.executable, "-P", "-c", _COMMAND], stdin=pipe, stdout=pipe, start_new_session=True
@@ -467,8 +467,8 @@ def _other() -> _Other:
 
 
 def serve() -> None:
-    """Draw the sheets that come in until there are no more; the other processes run this."""
-    # After an error, the process that asked draws the sheet itself and meets the same error.
+    """Draw incoming sheets until there are no more; the other processes run this."""
+    # After an error, the parent process draws the sheet itself and raises the same error.
     with suppress(Exception):
         while True:
             settings, sheet, formats = pickle.load(sys.stdin.buffer)

@@ -1,6 +1,6 @@
-"""Turn blocks into HTML, and sections into one page that needs no network and no other file.
+"""Renders blocks as HTML, and sections as one page that needs no network and no other file.
 
-Everything that is shown passes through `text` or `data` and so is escaped.
+Everything shown passes through `text` or `data`, and so is escaped.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Regions, Whis
 from sojourn.report.looks import DASHES, GRADIENTS, PALETTE
 from sojourn.report.words import counted
 
-MANY_ROWS = 12  # a table with more rows can be filtered
-SHORT = 24  # characters; a cell with no more is not broken into lines
-LONG = 70  # characters; a cell with as many or more is wide
+MANY_ROWS = 12  # longer tables get a filter
+SHORT = 24  # characters; cells up to this length are not wrapped
+LONG = 70  # characters; cells from this length on are wide
 HOLDS = {"yes": "holds", "no": "does not hold", "partly": "holds in part", "open": "open"}
 
 # Characters that could end a script element or a line of JavaScript; all are legal in JSON strings.
@@ -36,7 +36,7 @@ _MARKS = (
 
 
 def text(value: object) -> str:
-    """Return text for HTML, in an element or a quoted attribute.
+    """Escape text for an HTML element or a quoted attribute.
 
     >>> text('<img src="x">')
     '&lt;img src=&quot;x&quot;&gt;'
@@ -45,7 +45,7 @@ def text(value: object) -> str:
 
 
 def prose(value: str) -> str:
-    """Return escaped text, with its marks for stress and code as HTML elements.
+    """Escape text, and turn its marks for stress and code into HTML elements.
 
     >>> prose("a *random* number < `1`")
     'a <em>random</em> number &lt; <code>1</code>'
@@ -73,13 +73,13 @@ def _plain(value: Json) -> Json:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        short = float(f"{value:.8g}")  # more digits than a chart can show
+        short = float(f"{value:.8g}")  # more digits than a chart can resolve
         return int(short) if short.is_integer() and abs(short) < 1e15 else short
     return value
 
 
 class Writer:
-    """Writes sections one after the other, and numbers their charts."""
+    """Renders sections one after the other, and numbers their charts."""
 
     def __init__(self) -> None:
         self.charts = 0
@@ -152,7 +152,7 @@ def _verdicts(verdicts: blocks.Verdicts) -> str:
 
 
 def _sentence(words: str, end: str) -> str:
-    """Return words with a capital at the start and the given end, unless they already end with a mark."""
+    """Return words with an initial capital and the given ending, unless they already end with punctuation."""
     begun = words[:1].upper() + words[1:]
     return begun if begun.endswith((".", "!", "?")) else begun + end
 
@@ -191,7 +191,7 @@ def _cell(column: blocks.Column, value: blocks.Cell) -> str:
         return f'<td class="{kind}" data-label="{text(column.name)}">{text(words)}</td>'
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return f'<td class="number">{text(words)}</td>'
-    plain = float(value) if isinstance(value, float) else int(value)  # numbers of NumPy print differently
+    plain = float(value) if isinstance(value, float) else int(value)  # NumPy's numbers print differently
     return f'<td class="number" data-value="{plain!r}">{text(words)}</td>'
 
 
@@ -255,7 +255,7 @@ def _style() -> str:
 
 
 def _script() -> str:
-    """Return the page's script, with all parts in one scope of their own."""
+    """Return the page's script, with all parts in one private scope."""
     known = {"DASHES": [" ".join(map(str, dash)) for dash in DASHES], "GRADIENTS": GRADIENTS}
     constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in known.items())
     parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
@@ -263,7 +263,7 @@ def _script() -> str:
 
 
 def _hash(source: str) -> str:
-    """Return the hash by which the page's security policy allows this text and no other.
+    """Return the hash by which the page's Content Security Policy allows exactly this text.
 
     >>> _hash("")
     'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='

@@ -1,9 +1,10 @@
 """Names, colours, dashes and markers: one table for the page and for the figures.
 
-Agents and estimators that users add bring their own titles and looks in their entries (`agents.catalogue`, `rates.catalogue`).
-A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and Ito, whose colours colour-blind readers can tell apart. Lines also differ
-in dash and marker, so that they can be told apart in black and white. On the page the colours are a little darker on a light
-background and brighter on a dark one, so that thin lines can be seen.
+Agents and estimators that users add bring their own titles and looks in their entries (`agents.catalogue`,
+`rates.catalogue`). A look is three indices: into the palette, the dashes and the markers. The palette is that of
+Okabe and Ito, which colour-blind readers can distinguish. Lines also differ in dash and marker, so that they can be
+distinguished in black and white. On the page the colours are slightly darker on a light background and brighter on a
+dark one, so that thin lines remain visible.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sojourn.rates.catalogue import ESTIMATORS
 
 
 class Look(NamedTuple):
-    """How a series is drawn: places in the lists of colours, dashes and markers; None for no marker."""
+    """How a series is drawn: indices of its colour, dash and marker; None for no marker."""
 
     colour: int = 0
     dash: int = 0
@@ -46,14 +47,13 @@ PALETTE = (
     Colour("#CC79A7", "#b85c92", "#e3a0c6"),
     Colour("#56B4E9", "#3a9bd6", "#93cff5"),
 )
-AREAS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BLACK)  # the order for things that fill areas
-# Strokes and gaps, in widths of a line two points wide: full, dashed, dashed and dotted, dotted.
+AREAS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BLACK)  # the order for filled areas
+# Strokes and gaps, in units of a line two points wide: solid, dashed, dash-dotted, dotted.
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (9, 3, 2, 3), (2, 3))
 # Circle, square, triangle up, diamond, triangle down, cross, plus; as matplotlib calls them.
 MARKERS = ("o", "s", "^", "D", "v", "x", "+")
 
-# Red, green and blue of the colours of heatmaps, from the lowest number to the highest; a middle of white would glare on
-# a dark screen.
+# RGB stops of heatmaps, from the lowest number to the highest; a white middle would glare on a dark screen.
 GRADIENTS = {
     "sequential": ((0, 32, 76), (59, 73, 107), (115, 115, 117), (172, 160, 110), (234, 209, 84)),
     "diverging": ((178, 70, 10), (233, 163, 110), (245, 243, 238), (125, 180, 216), (8, 84, 140)),
@@ -123,7 +123,7 @@ ESTIMATOR_LOOKS = {
 
 
 def title(agent: str | NamedAgent) -> str:
-    """Return the name for readers of an agent, given its name or its entry; a label that a user gave it stays as it is.
+    """Return an agent's display name, given its name or its entry; a user's label is kept.
 
     >>> title("smart"), title("harmonic-r"), title("my agent")
     ('SMART', 'Harmonic R-Learning', 'my agent')
@@ -135,13 +135,13 @@ def title(agent: str | NamedAgent) -> str:
 
 
 def look(agent: str) -> Look | None:
-    """Return the look that an agent has in all charts, or None if it has no look of its own."""
+    """Return the look that an agent has in all charts, or None if none is assigned."""
     known = AGENTS.get(_key(agent))
     return Look(*known.look) if known and known.look else AGENT_LOOKS.get(_key(agent))
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each agent; agents without a look of their own get one that is free.
+    """Return a look for each agent; agents without an assigned look get a free one.
 
     >>> looks(["smart", "mine"])
     {'smart': Look(colour=1, dash=1, marker=1), 'mine': Look(colour=0, dash=0, marker=0)}
@@ -150,7 +150,7 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
 
 
 def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each estimator of the rate; those without a look of their own get one that is free.
+    """Return a look for each estimator of the rate; those without an assigned look get a free one.
 
     >>> estimator_looks(["Cumulative"]) == {"Cumulative": look("smart")}
     True
@@ -160,7 +160,7 @@ def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
 
 
 def plain(place: int) -> Look:
-    """Return the look of the series at a place, for series that are not agents.
+    """Return the look of the n-th series, for series that are not agents.
 
     The first 32 differ in colour or dash.
 
@@ -171,7 +171,7 @@ def plain(place: int) -> Look:
 
 
 def _key(agent: str) -> str:
-    """Return the name of an agent in the registry, given its name in a file or a command."""
+    """Return an agent's name in the catalogue, given its name in a file or a command."""
     known = (one.name for one in AGENTS.values() if one.options and agent == _called(one))
     return next(known, agent.replace("-", "_"))
 

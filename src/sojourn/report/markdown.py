@@ -1,4 +1,4 @@
-"""Turn blocks into Markdown, for the README that a command leaves in its folder; charts are in its `figures/`."""
+"""Renders blocks as Markdown, for the README in a command's output folder; charts are in `figures/`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sojourn.report.blocks import (
 from sojourn.report.html import HOLDS
 
 WIDTH = 98
-MOST_ROWS = 40  # of a table; a README is for reading, and the tables themselves are in files
+MOST_ROWS = 40  # rows shown of a table; the complete tables are in files
 
 
 def markdown(section: Section) -> str:
@@ -40,7 +40,7 @@ def markdown(section: Section) -> str:
     headings: list[Heading] = []
     for block in section.blocks:
         texts = list(_block(block))
-        if isinstance(block, Heading):  # a heading over nothing but charts is left out
+        if isinstance(block, Heading):  # a heading above nothing but charts is omitted
             headings = [*(one for one in headings if one.level < block.level), block]
         elif texts:
             parts += [f"{'#' * (one.level - 1)} {one.text}" for one in headings]
@@ -50,7 +50,7 @@ def markdown(section: Section) -> str:
 
 
 def _block(block: Block) -> Iterator[str]:
-    """Yield a block in Markdown, except for headings; charts have none."""
+    """Yield a block as Markdown, except for headings; charts yield nothing."""
     match block:
         case Prose(words):
             yield _filled(words)
@@ -72,7 +72,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def table_text(table: DataTable) -> str:
-    """Return a table and its note; of a long one, the first rows."""
+    """Return a table and its note; a long table is cut to its first rows."""
     marks = ["---:" if column.numeric else "---" for column in table.columns]
     rows = [tuple(map(cell_text, table.columns, row)) for row in table.rows[:MOST_ROWS]]
     parts = [_rows(tuple(column.name for column in table.columns), marks, rows)]

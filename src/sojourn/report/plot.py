@@ -1,13 +1,13 @@
-"""Draw learning curves, performance profiles and heatmaps from the tables of a sweep, on your own matplotlib axes.
+"""Draws learning curves, performance profiles and heatmaps from a sweep's tables, on your own matplotlib axes.
 
     curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
     profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
     frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`
 
-Each draws on the `ax` of a matplotlib figure that you made, in your own style. It sets scales and labels, which you
-may change afterwards. Agents have the same colours, dashes and markers as in all of Sojourn's figures.
-There is no legend; `ax.legend()` adds one. The page "From a sweep to a figure" in the documentation shows all three.
+Each draws on the `ax` of your own matplotlib figure, in your style. It sets scales and labels, which you may change
+afterwards. Agents have the same colours, dashes and markers as in all of Sojourn's figures. There is no legend;
+`ax.legend()` adds one. The page "From a sweep to a figure" in the documentation has examples.
 
 >>> import polars as pl
 >>> from matplotlib.figure import Figure
@@ -41,13 +41,13 @@ from sojourn.rules.stats import Profile
 
 __all__ = ["curves", "frontier", "heatmap", "profiles"]
 
-Axes: TypeAlias = Any  # those of matplotlib, which only `figures` imports
+Axes: TypeAlias = Any  # matplotlib's, which only `figures` imports
 _WORDS = {
     "rate": "learned rate", "earned": "earned per unit time", "reward": "reward so far",
     "greedy_reward": "reward of greedy steps so far", "clock": "time",
 }  # fmt: skip
-_WIDE = 50.0  # if the last step is more than this many times the first, steps are on a log scale
-_MOST_LABELS = 12  # a heatmap with no more rows and columns than this has its numbers written on it
+_WIDE = 50.0  # beyond this ratio of the last step to the first, steps are on a log scale
+_MOST_LABELS = 12  # heatmaps with at most this many rows and columns are annotated with their numbers
 
 
 @told
@@ -151,7 +151,7 @@ def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned
     few = max(len(across), len(up)) <= _MOST_LABELS
     labels = [["" if mean is None else number(mean, 3) for mean in row] for row in values] if few else ()
     words = _WORDS.get(figure, figure.replace("_", " "))
-    colours = Colours(words, low, high)  # type: ignore[arg-type] # numbers, as all figures are
+    colours = Colours(words, low, high)  # type: ignore[arg-type] # all figures are numbers
     chart = Heatmap(
         ax.get_title(), Labels(_option(x), across), Labels(_option(y), up), colours, values, labels
     )

@@ -1,4 +1,4 @@
-"""Turn blocks into lines for a terminal; charts are left to the page."""
+"""Renders blocks as lines for a terminal; charts are shown only on the page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sojourn.report.blocks import (
 )
 from sojourn.report.words import EMPTY, counted
 
-MOST_ROWS = 60  # of a table
-WIDEST = 60  # characters of a cell
-WIDTH = 100  # characters of a line of the note below a table
+MOST_ROWS = 60  # rows shown of a table
+WIDEST = 60  # the widest cell, in characters
+WIDTH = 100  # the longest line of a table's note, in characters
 
 
 def lines(blocks: Iterable[Block]) -> list[str]:
-    """Return blocks as lines: one for a paragraph, which is not wrapped, and one for each row of a table.
+    """Return blocks as lines: one per paragraph, unwrapped, and one per table row.
 
     >>> lines([Prose("B earns more."), DataTable("", [Column("job", numeric=False), Column("gain")], [("B", 2.5)])])
     ['B earns more.', '', 'job  gain', 'B     2.5']
@@ -55,7 +55,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _table(table: DataTable) -> Iterator[str]:
-    """Yield a table in columns, numbers to the right; of a long one, the first rows."""
+    """Yield an aligned table, numbers to the right; a long table is cut to its first rows."""
     columns = [(place, column) for place, column in enumerate(table.columns) if column.short is not None]
     heads = [column.short or column.name for _, column in columns]
     rows = [[_cell(column, row[place]) for place, column in columns] for row in table.rows[:MOST_ROWS]]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-EMPTY = "\u2013"  # a dash in place of a number that is missing
+EMPTY = "\u2013"  # an en dash for a missing number
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -31,7 +31,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def several(values: Sequence[Any], shown: int = 8) -> str:
-    """Return values in a line or, if there are many, their number and range.
+    """Return values on one line or, if there are many, their count and range.
 
     >>> several([0.1, 0.2]), several(list(range(100)))
     ('0.1, 0.2', '100 values from 0 to 99')
@@ -55,7 +55,7 @@ def setting(value: Any) -> str:
 
 
 def sentences(given: Any) -> list[str]:
-    """Return a list of texts from a file; anything else is an error."""
+    """Return a list of sentences read from a file; anything else is an error."""
     if not isinstance(given, list):
         raise TypeError(f"a list of sentences is {type(given).__name__}")
     return [str(one) for one in given]

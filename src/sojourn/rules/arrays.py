@@ -1,7 +1,7 @@
-"""Names for the usual types of arrays, and arrays that nobody can change.
+"""Type aliases for the usual arrays, and arrays that are truly immutable.
 
-NumPy lets the owner of an array make it writable again, and a view of an array shares its memory. So an owned
-array has its memory in a `bytes`, which Python itself protects: no view, flag or pickle makes it writable.
+NumPy lets the owner of an array make it writable again, and a view shares its memory. So an owned array keeps its
+data in a `bytes` object, which Python itself protects: no view, flag or pickle makes it writable.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
+Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, for arrays with an entry per row
 Sparse: TypeAlias = "sparse.csr_array"  # SciPy ships no types
 S = TypeVar("S", bound=np.generic)
 
-MOST_COUNTED = 2**52  # a count from a file: it can go on for ever, and stays exact as a float
+MOST_COUNTED = 2**52  # the largest count accepted from a file: counting on stays exact as a float
 
 
 def owned(array: npt.NDArray[S]) -> npt.NDArray[S]:
-    """Return an array with the same content that nobody can write to.
+    """Return an immutable array with the same content.
 
     >>> numbers = owned(np.array([1.0, 2.0]))
     >>> numbers.flags.writeable = True
@@ -47,7 +47,7 @@ def _is_owned(array: npt.NDArray[S]) -> bool:
 
 
 def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int | None, ...]) -> str:
-    """Return why compiled code, which checks neither types nor bounds, must not read this; else an empty text.
+    """Return why compiled code, which checks neither types nor bounds, must not read this array; else an empty string.
 
     A length of None stands for any length except 0.
 
@@ -60,13 +60,11 @@ def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int |
         lengths = zip(array.shape, shape, strict=True)
         if all(found == length if length is not None else found > 0 for found, length in lengths):
             return ""
-        what = f"an array of {array.dtype} of the shape {array.shape}"
-    else:
-        what = (
-            f"an array of {array.dtype} of the shape {array.shape}"
-            if isinstance(array, np.ndarray)
-            else "not an array"
-        )
+    what = (
+        f"an array of {array.dtype} of the shape {array.shape}"
+        if isinstance(array, np.ndarray)
+        else "not an array"
+    )
     wanted = ", ".join("any" if length is None else str(length) for length in shape)
     return (
         f"{name} is {what}; it must be one of {np.dtype(kind)} of the shape "
@@ -75,12 +73,12 @@ def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int |
 
 
 def outside(name: str, array: npt.NDArray[S], low: float, high: float) -> str:
-    """Return which entry of an array is not in [low, high], NaN included; else an empty text.
+    """Return a sentence about an entry outside [low, high], NaN included; else an empty string.
 
     >>> outside("share", np.array([0.5, np.nan]), 0, 1)
     'share has the entry nan; its entries must be 0 to 1'
     """
-    numbers: npt.NDArray[np.float64] = array  # type: ignore[assignment] # which numbers it has does not matter here
+    numbers: npt.NDArray[np.float64] = array  # type: ignore[assignment] # the dtype does not matter here
     if numbers.min() >= low and numbers.max() <= high:
         return ""
     wrong = numbers[~((numbers >= low) & (numbers <= high))]
@@ -88,7 +86,7 @@ def outside(name: str, array: npt.NDArray[S], low: float, high: float) -> str:
 
 
 def infinite(name: str, array: npt.NDArray[np.floating[Any]]) -> str:
-    """Return which entry of an array is not finite; else an empty text.
+    """Return a sentence about an entry that is not finite; else an empty string.
 
     >>> infinite("weights", np.array([0.5, np.inf]))
     'weights has the entry inf; its entries must be finite'

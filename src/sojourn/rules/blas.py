@@ -1,8 +1,8 @@
-"""Keep BLAS to one thread for systems that are too small to share.
+"""Limits BLAS to one thread for systems that are too small to parallelise.
 
-OpenBLAS, which NumPy and SciPy bring along, starts a thread for each core, and these wait for each other many times in a
-solve. With some hundred unknowns that gains nothing, and on a busy machine each wait may last as long as another process
-keeps a core: 1 s of work has taken minutes.
+OpenBLAS, which NumPy and SciPy ship with, starts a thread per core, and the threads wait for each other many times in
+a solve. With a few hundred unknowns that gains nothing, and on a busy machine each wait may last as long as another
+process holds a core: 1 s of work has taken minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _inside = 0
 
 @functools.cache
 def controls() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
-    """Return how to ask for and to set the number of threads of each OpenBLAS; nothing if there is none."""
+    """Return the getter and the setter for the number of threads of each OpenBLAS that is loaded."""
     found = []
     for module in _LOADED_BY:
         with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
@@ -37,7 +37,7 @@ def controls() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS compute in the calling thread alone, and as before afterwards.
+    """Limit BLAS to the calling thread inside this context, and restore its threads afterwards.
 
     >>> with one_thread():
     ...     [count() for count, _ in controls()] == [1] * len(controls())
@@ -46,7 +46,7 @@ def one_thread() -> Iterator[None]:
     global _inside
     with (
         _lock
-    ):  # the number belongs to the whole process, so the last to leave restores what the first has found
+    ):  # the setting is global to the process, so the last to leave restores what the first one found
         if _inside == 0:
             _before[:] = [count() for count, _ in controls()]
             for _, use in controls():

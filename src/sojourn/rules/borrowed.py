@@ -1,9 +1,9 @@
-"""Values in a loop that does not count references to their arrays.
+"""Values in a loop without reference counting for their arrays.
 
-Numba counts the references to an array, and each count is an instruction that waits for memory. In a loop over rules, which
-take values apart and put them together again in every step, counting can cost more than everything else. But the caller of
-the loop holds the value that the loop began with all the while. So the loop works on a `borrowed` value, whose arrays have
-no owner, and its result is `given_back`. In Python, both functions do nothing.
+Numba counts references to arrays, and each count is an atomic memory operation. In a loop over rules, which take
+values apart and rebuild them in every step, counting can cost more than everything else. But the caller of the loop
+keeps the initial value alive throughout. So the loop works on a `borrowed` value, whose arrays have no owner, and its
+result is `given_back`. In Python, both functions do nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 def borrowed(value: V) -> V:
-    """Return the same value for a loop; in compiled code, references to its arrays are not counted.
+    """Return the value itself; in compiled code, without reference counting for its arrays.
 
     >>> from sojourn.agents.values.protocol import zeros
     >>> table = zeros(1, 2)

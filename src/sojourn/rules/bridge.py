@@ -1,6 +1,6 @@
-"""The functions that kernels may call, which are handed to the compiler when the first kernel is compiled.
+"""Registers the functions that kernels may call; the compiler gets them when the first kernel is compiled.
 
-Until then they are only listed here, so that a function can be marked without importing the compiler.
+Until then they are only listed here, so marking a function does not import the compiler.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
+Function: TypeAlias = Callable[..., Any]  # a rule or a loop, whose signature the caller knows
 Numba: TypeAlias = Any  # its types, dispatchers, contexts and builders: Numba ships no types
 Connect: TypeAlias = Callable[[Function, Function, bool], None]
 
@@ -23,9 +23,9 @@ G = TypeVar("G", bound=Function)
 PACKAGE = Path(__file__).resolve().parents[1]
 
 _listed: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
-_connected: list[Connect] = []  # hands them over, once there is a compiler
+_connected: list[Connect] = []  # passes them to the compiler, once it is imported
 
-explainers: list[Function] = []  # say what is wrong with a call that failed; `door` adds itself
+explainers: list[Function] = []  # explain why a call failed; `door` registers itself
 
 
 def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
@@ -37,12 +37,12 @@ def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
 
 @functools.cache
 def compiler() -> Numba:
-    """Return the module that compiles kernels, which imports Numba when the first kernel is called."""
+    """Return the module that compiles kernels; it is imported, and Numba with it, when the first kernel is called."""
     return importlib.import_module(f"{__package__}.jit.compiler")
 
 
 def open_bridge(connect: Connect) -> None:
-    """Hand everything that is listed to the compiler, and from now on everything that is added."""
+    """Pass everything registered so far to the compiler, and from now on everything that is added."""
     if not _connected:
         for callee, resolve, inline in _listed:
             connect(callee, resolve, inline)
@@ -55,12 +55,12 @@ def is_ours(function: Function) -> bool:
 
 
 def inlined(function: G) -> G:
-    """Make a plain function callable from rules and kernels, compiled into their code.
+    """Make a plain function callable from rules and kernels, and inline it there.
 
     >>> @inlined
     ... def half(x: float) -> float:
     ...     return x / 2.0
-    >>> half(3.0)  # as it is in Python, and in a rule of yours
+    >>> half(3.0)  # in Python, and in your rules
     1.5
     """
     if not callable(function):
@@ -71,15 +71,15 @@ def inlined(function: G) -> G:
 
 
 def compiled_apart(function: G) -> G:
-    """Make a long function callable from kernels, compiled as a function of its own."""
+    """Make a long function callable from kernels, without inlining it."""
     bridge(function, lambda *_: function, inline=False)
     return function
 
 
 def written_out(source: str, names: dict[str, Function], known_as: str = "function") -> Function:
-    """Return the function that a source defines; it counts as one of this module, so that its machine code can be kept.
+    """Return the function that a source defines, as a function of this module, so that its machine code can be cached.
 
-    It is kept under the name `known_as` and the types of its arguments; no other function may have the same.
+    The cache key is the name `known_as` and the argument types, so the name must be unique.
     """
     namespace: dict[str, Function | str] = {**names, "__name__": __name__}
     exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
@@ -89,10 +89,10 @@ def written_out(source: str, names: dict[str, Function], known_as: str = "functi
     return function
 
 
-# --- Shortcuts that reach into Numba, each with a way back -----------------------------------
+# --- Shortcuts that use Numba's private interface, each with a fallback ------------------------
 
-PLAIN = "SOJOURN_PLAIN_NUMBA"  # the variable that names the tricks to do without, separated by commas, or says "all"
-TRICKS = {  # what reaches into Numba, and the module of `jit` with the names which Numba does not promise to keep
+PLAIN = "SOJOURN_PLAIN_NUMBA"  # lists the shortcuts to switch off, separated by commas, or "all"
+TRICKS = {  # each shortcut, and the module of `jit` that uses Numba's private names for it
     "parts": "link",
     "borrowed": "memory",
     "stacks": "columns",
@@ -103,7 +103,7 @@ TRICKS = {  # what reaches into Numba, and the module of `jit` with the names wh
 
 
 def switched_off() -> list[str]:
-    """Return the tricks that the user wants to do without."""
+    """Return the shortcuts that the user has switched off."""
     given = [word.strip() for word in os.environ.get(PLAIN, "").split(",") if word.strip()]
     unknown = next((word for word in given if word != "all" and word not in TRICKS), None)
     if unknown is not None:
@@ -113,9 +113,9 @@ def switched_off() -> list[str]:
 
 @functools.cache
 def is_plain(trick: str) -> bool:
-    """Whether to do without a trick, by means of Numba's public interface: if it is switched off, or this Numba lacks what it needs.
+    """Whether a shortcut is switched off, or unsupported by this version of Numba, so that the public interface replaces it.
 
-    No number depends on it, only how long it takes to compile and to run.
+    The numbers are the same either way; only compilation and running take longer.
     """
     if trick in switched_off():
         return True

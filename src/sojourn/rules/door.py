@@ -1,8 +1,8 @@
-"""Doors: a public function that fails over an argument of the wrong kind says in one sentence which one it is.
+"""Doors: if a public function fails because an argument has the wrong type, one sentence names the argument.
 
-Arguments have passed no type checker. Checking all of them in every call would cost time and refuse what works, such as
-NumPy's numbers or a frame of another library. So `told` looks at the arguments only after a call has failed with an error
-that is not one of our sentences, and compares them with the hints of the function.
+Callers' arguments have passed no type checker. Checking all of them in every call would cost time and refuse what
+works, such as NumPy's numbers or a frame of another library. So `told` checks the arguments against the function's
+hints only after a call has failed with an error that is not one of our own sentences.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _HERE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 def told(thing: T) -> T:
-    """Make a function, or the constructor and the methods of a class, name the argument over which a call fails.
+    """Decorate a function, or a class's constructor and methods, to name the argument that makes a call fail.
 
-    The fields of a dataclass, which nothing else looks at, are compared with their hints before it is made.
+    The fields of a dataclass, which nothing else checks, are checked against their hints before it is created.
 
     >>> @told
     ... def doubled(count: int) -> int:
@@ -52,7 +52,7 @@ def told(thing: T) -> T:
 
 
 def told_inlined(function: F) -> F:
-    """Do the same for a function that kernels call, where it is compiled without its door."""
+    """Do the same for a function that kernels call; there it is compiled without its door."""
     door = _door(function, is_formula=True)
     bridge(door, lambda *_: function)
     return door
@@ -70,7 +70,7 @@ def _door(function: F, check_first: bool = False, is_formula: bool = False) -> F
             explain(function, args, kwargs, error, is_formula)
             raise
 
-    # It counts as one of the function's own module: doctest looks for examples in no other.
+    # Its module is that of the function, because doctest skips the examples of imported functions.
     made: Any = types.FunctionType(
         door.__code__, function.__globals__, function.__name__, None, door.__closure__
     )
@@ -85,17 +85,17 @@ def explained(
     error: Exception | None,
     is_formula: bool = False,
 ) -> None:
-    """Raise a sentence about the first argument that is not of the kind that its hint says, unless the error is one.
+    """Raise an error about the first argument that does not match its hint, unless `error` is already one of our sentences.
 
-    If all are, and numbers were too large to compute with, the sentence has all arguments. A rule or another formula
-    of a line or two can fail for no other reason than its arguments.
+    If all arguments match but the arithmetic failed, the error lists them all. A rule, or another short formula,
+    can fail only because of its arguments.
     """
     if error is not None and is_sentence(error):
         return
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:
-        return  # Python has said itself what is wrong with the call
+        return  # Python's own message says what is wrong with the call
     hints = _hints(function)
     place = function.__qualname__.replace(".__init__", "").rpartition("<locals>.")[2]
     for name, thing in bound.items():
@@ -121,7 +121,7 @@ explainers.append(explained)
 
 
 def warn(sentence: str) -> None:
-    """Give a warning at the user's line, however many of our functions, with their doors, are between."""
+    """Issue a warning at the user's line, however many of our frames lie in between."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
@@ -129,14 +129,14 @@ def warn(sentence: str) -> None:
 
 
 def is_sentence(error: BaseException) -> bool:
-    """Whether an error was raised by a `raise` of ours, and not by Python or a library while they worked for us."""
+    """Whether an error comes from a `raise` statement of ours, rather than from Python or a library."""
     trace = _last(error)
     code = trace.tb_frame.f_code
     return code.co_filename.startswith(_HERE) and code.co_code[trace.tb_lasti] == _RAISE
 
 
 def _last(error: BaseException) -> types.TracebackType:
-    """Return the innermost place of an error that has been caught."""
+    """Return the innermost traceback entry of a caught error."""
     trace = error.__traceback__
     assert trace is not None
     while trace.tb_next is not None:
@@ -146,7 +146,7 @@ def _last(error: BaseException) -> types.TracebackType:
 
 @functools.cache
 def _hints(function: Function) -> dict[str, Any]:
-    """Return the hints of the parameters; one with a name that only a type checker knows stands for anything."""
+    """Return the hints of the parameters; a hint that only a type checker can resolve becomes `Any`."""
     return {name: _resolved(hint, function.__globals__) for name, hint in function.__annotations__.items()}
 
 
@@ -156,7 +156,7 @@ def _resolved(hint: Any, known: dict[str, Any]) -> Any:
         try:
             return typing.get_type_hints(holder, known)["it"]
         except NameError as error:
-            # It is imported for the type checker only, or a library has not been imported yet.
+            # The name is imported only for the type checker, or its library has not been imported yet.
             known = known | {str(error.name): _our_class(str(error.name))}
         except (TypeError, AttributeError):
             return Any
@@ -164,7 +164,7 @@ def _resolved(hint: Any, known: dict[str, Any]) -> Any:
 
 
 def _our_class(name: str) -> Any:
-    """Return the class of ours that has this name, if its module has been imported, else what stands for anything."""
+    """Return our class of this name, if its module has been imported, else `Any`."""
     modules = [module for place, module in list(sys.modules.items()) if place.startswith("sojourn.")]
     found = (getattr(module, "__dict__", {}).get(name) for module in modules)
     return next((one for one in found if isinstance(one, type)), Any)

@@ -1,14 +1,13 @@
 """Elementary functions that give the same bits on every machine.
 
-The usual libraries for exp, log, sin and cos differ in the last bit from one system to the
-next, and a learner can turn a last bit into another policy. The functions here use only
-operations whose rounding IEEE 754 fixes: + - * / and exact powers of two. They are within 2
-units in the last place of the true value (expm1 and log1p within 4). They take a few
-nanoseconds more than C's.
+The usual implementations of exp, log, sin and cos differ in the last bit from one system to the next, and a learner
+can turn that bit into a different policy. The functions here use only operations whose rounding IEEE 754 fixes: + - *
+/ and exact powers of two. They are within 2 units in the last place of the true value (expm1 and log1p within 4).
+They take a few nanoseconds more than C's.
 
-Each function reduces its argument to a small one and sums a power series there, in halves, so
-that a processor can work on several terms at once. They are meant for finite arguments; of NaN, the
-exponential and trigonometric ones return NaN, so that no NaN becomes a place in a table.
+Each function reduces its argument to a small one and sums a power series there, in halves, so that a processor can
+evaluate several terms at once. They are meant for finite arguments; for NaN, the exponential and trigonometric
+functions return NaN, so that no NaN becomes an index into a table.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 
 from sojourn.rules.bridge import inlined
 
-# Constants in parts: the product of all but the last part with a whole number is exact.
+# Constants in parts: an integer times any part but the last is exact.
 _LN2 = (0.6931471803691238, 1.9082149292705877e-10)
 _LOG10_2 = (0.3010299955494702, 1.1451100898021838e-10)
 _HALF_PI = (1.570796012878418, 3.139164164167596e-07, 6.223371969669989e-14, 2.0222662487959506e-21)
@@ -42,7 +41,7 @@ def exp(x: float) -> float:
     (1.0, inf, 0.0)
     """
     if not x <= 709.79:
-        return x * math.inf  # which leaves NaN as it is
+        return x * math.inf  # which keeps NaN
     if x < -746.0:
         return 0.0
     n = math.floor(x * _PER_LN2 + 0.5)
@@ -88,7 +87,7 @@ def log1p(x: float) -> float:
 
 @inlined
 def sin(x: float) -> float:
-    """Return the sine of x; beyond 2^31 it is the machine's own."""
+    """Return the sine of x; beyond 2^31, the C library computes it."""
     if not abs(x) < 2147483648.0:
         return math.sin(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)
@@ -97,7 +96,7 @@ def sin(x: float) -> float:
 
 @inlined
 def cos(x: float) -> float:
-    """Return the cosine of x; beyond 2^31 it is the machine's own."""
+    """Return the cosine of x; beyond 2^31, the C library computes it."""
     if not abs(x) < 2147483648.0:
         return math.cos(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)

@@ -1,4 +1,4 @@
-"""Intervals and tests: how far a share, a mean or a median over seeds can be trusted."""
+"""Confidence intervals and tests for shares, means and medians over seeds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sojourn.data.numbers import proper_fraction, unmasked, whole
 
 
 def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval for a probability, given how many trials succeeded.
+    """Return Wilson's interval for a probability, given the number of successes.
 
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-    JASA 22 (1927): the probabilities that a normal test at this level would not reject. It
-    stays within [0, 1], and is useful even for few trials.
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927): the
+    probabilities that a normal test at this level would not reject. It stays within [0, 1], and works even for
+    few trials.
 
     >>> low, high = share_interval(15, 20)
     >>> round(low, 3), round(high, 3)
@@ -37,9 +37,9 @@ def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[fl
 def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the bootstrap interval of a mean: quantiles of the means of 4,000 samples with replacement.
 
-    B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979). It
-    assumes no shape of the law, which matters where runs end either well or badly. The samples
-    are the same each time.
+    B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979). It makes no
+    assumption about the distribution, which matters where runs end either well or badly. The samples are the same
+    each time.
 
     >>> low, high = mean_interval([0.0, 1.0] * 50)
     >>> round(low, 1), round(high, 1)
@@ -55,7 +55,7 @@ def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
 
 
 def mean_reach(count: int, level: float = 0.95) -> float:
-    """Return how far Student's interval of a mean reaches, in standard deviations of the sample; NaN for one number.
+    """Return the half-width of Student's interval for a mean, in sample standard deviations; NaN for a single number.
 
     >>> round(mean_reach(4), 4)  # 3.1824 / 2
     1.5912
@@ -66,7 +66,7 @@ def mean_reach(count: int, level: float = 0.95) -> float:
 
 
 def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a median: two of the numbers, chosen by the binomial law of how many lie below it.
+    """Return the interval of a median: two order statistics, chosen by the binomial law.
 
     The order statistics X(k) and X(n + 1 - k) hold the median between them with probability
     1 - 2 P(Binomial(n, 1/2) < k), whatever the law; k is the largest for which this is at least
@@ -88,7 +88,7 @@ def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float,
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Return the probability of a split at least as uneven, if wins and losses are equally likely.
+    """Return the two-sided p-value of this split if wins and losses are equally likely.
 
     >>> sign_test(9, 1)
     0.021484375
@@ -99,10 +99,10 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Return p-values corrected for their number, by Holm's method (Scand. J. Stat. 6, 1979).
+    """Return p-values corrected for multiple testing by Holm's method (Scand. J. Stat. 6, 1979).
 
-    Those below 0.05 then hold jointly: the chance that any of them is false is at most 5 %,
-    however the tests depend on each other.
+    Those below 0.05 then hold jointly: the chance that any of them is false is at most 5 %, whatever the
+    dependence between the tests.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,15 +1,15 @@
 """Kernels: loops that call rules, compiled when they are first called.
 
-`kernel.python` runs the loop interpreted, line by line, in any debugger. A kernel that is called runs compiled instead:
-where Numba meets a rule in the kernel's source, it asks the bridge (`sojourn.rules.bridge`) for the function registered
-for that type, and inlines it.
+`kernel.python` runs the loop interpreted, line by line, in any debugger. Calling the kernel runs it compiled: where
+Numba meets a rule in the source, it asks the bridge (`sojourn.rules.bridge`) for the function registered for that
+type, and inlines it.
 
 Numba is imported only when the first kernel is called, so `import sojourn` is cheap.
 
 Compiling a kernel takes a second or more, in which thousands of steps can be interpreted. So a kernel that takes one
-step at a time is run `gradually`: interpreted for a while, and compiled if there are still more steps. Both give the
-same bits. Machine code that is on disk is used at once. Rules from outside this package are compiled at once, since
-nobody has tested whether both give the same bits for them.
+step at a time is run `gradually`: interpreted for a while, then compiled if there are still more steps. Both give the
+same bits. Cached machine code is used at once. Rules from outside this package are compiled at once, because the
+equality of bits has not been tested for them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Kernel(Generic[F]):
 
     def __init__(self, python: F) -> None:
         self.python = python
-        self._dispatchers: dict[tuple[Numba, ...], Numba] = {}  # by the types of all arguments
+        self._dispatchers: dict[tuple[Numba, ...], Numba] = {}  # by signature
         functools.update_wrapper(self, python)
 
     if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class Kernel(Generic[F]):
     def prepared(self, *args: Field) -> F:
         """Return the compiled function for arguments like these, without running it.
 
-        This is for kernels so short that looking up the types in every call would cost more
-        than the work. It may be called only with arguments of exactly these types.
+        This is for kernels so short that dispatching on types in every call would cost more than the work.
+        The function may be called only with arguments of exactly these types.
         """
-        # The machine code itself: Numba's dispatcher would look at the types of all arguments in
-        # every call, which takes three times as long as the call.
+        # The machine code itself: Numba's dispatcher would examine all argument types in every call, which
+        # takes three times as long as the call.
         dispatcher = self._dispatcher(args)
         if is_plain("entry"):
             return dispatcher  # type: ignore[no-any-return]
@@ -59,14 +59,14 @@ class Kernel(Generic[F]):
         return function
 
     def is_at_hand(self, *args: Field) -> bool:
-        """Whether the function for arguments like these has been compiled already, or is on disk."""
+        """Whether the function for arguments like these is already compiled, in memory or on disk."""
         if not self._dispatchers and not is_on_disk(self.python):
-            return False  # known without the compiler, which takes a while to import
+            return False  # answered without importing the compiler, which is slow
         signature = compiler().signature_of(args)
         return signature in self._dispatchers or is_on_disk(named_copy(self.python, signature, KERNEL))
 
     def _dispatcher(self, args: tuple[Field, ...]) -> Numba:
-        """Return a dispatcher for the types of these arguments alone, compiled."""
+        """Return a dispatcher compiled for exactly these argument types."""
         signature = compiler().signature_of(args)
         found = self._dispatchers.get(signature)
         if found is None:
@@ -82,13 +82,13 @@ def kernel(function: F) -> Kernel[F]:
 
 # --- One step at a time ---------------------------------------------------------------
 
-PATIENCE = 0.5  # seconds of processor time for which a kernel is interpreted, for values of the same classes
+PATIENCE = 0.5  # CPU seconds for which a kernel is interpreted, per set of classes
 
-_spent: dict[tuple[object, ...], float] = {}  # these seconds so far, by kernel and classes
+_spent: dict[tuple[object, ...], float] = {}  # CPU seconds so far, by kernel and classes
 
 
 def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], None], cost: float = 1.0) -> F:
-    """Return a function that runs a kernel with arguments like these; once compiled, the machine code is passed to `use`.
+    """Return a function that runs a kernel with arguments like these; once compiled, the compiled function is passed to `use`.
 
     `cost` is how many times as long as usual the kernel takes to compile.
 
@@ -110,7 +110,7 @@ def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], Non
 
     def interpreted(*arguments: Field) -> Any:
         begun = time.thread_time()
-        with np.errstate(all="ignore"):  # compiled code is silent about overflows, too
+        with np.errstate(all="ignore"):  # compiled code ignores overflows, too
             returned = kernel.python(*arguments)
         _spent[key] = _spent.get(key, 0.0) + time.thread_time() - begun
         if _spent[key] >= patience:

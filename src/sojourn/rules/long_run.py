@@ -1,10 +1,9 @@
-"""How far the rate of one long run can be trusted: an interval, or how long the run should have been.
+"""A confidence interval for the rate of one long run, or how long the run should have been.
 
-The rate is all reward divided by all time. Successive steps are not independent, and in a slow
-system, such as a queue near its capacity, thousands of them say the same thing. So the run is kept as
-1,024 to 2,047 *micro-batches* of equally many steps. When there are 2,048, they are merged in pairs, so
-a run of any length needs the same memory. With R and T a batch's reward and time, and rho the rate,
-the deviations e = R - rho T of the m batches tell three things:
+The rate is total reward over total time. Successive steps are not independent, and in a slow system, such as a queue
+near its capacity, thousands of them carry the same information. So the run is kept as 1,024 to 2,047 *micro-batches*
+of equally many steps. At 2,048 they are merged in pairs, so a run of any length needs the same memory. With R and T a
+batch's reward and time, and rho the rate, the deviations e = R - rho T of the m batches tell three things:
 
 1. How many independent batches they are worth. With c(k) their autocovariances and s the sum of all c(k), over
    k of both signs, that is m c(0) / s. The sum ends where Geyer's initial monotone sequence does: pairs
@@ -19,7 +18,7 @@ the deviations e = R - rho T of the m batches tell three things:
    1992). If such a dependent run is barely long enough, the interval also covers those of 8 and 16 batches and
    the one from the sum s.
 
-No interval can speak of what the run has not seen, such as a regime that it never entered.
+No interval can account for what the run has not seen, such as a regime that it never entered.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from scipy.special import ndtri, stdtrit
 from sojourn.data.numbers import proper_fraction
 from sojourn.rules.arrays import Floats
 
-MOST = 2048  # micro-batches, at which they are merged
-_LEAST = 2000  # steps, below which there is no interval
+MOST = 2048  # the number of micro-batches at which they are merged
+_LEAST = 2000  # runs with fewer steps get no interval
 _ENOUGH, _ENOUGH_SLOW, _PLENTY = 100.0, 150.0, 250.0  # independent batches that a run must be worth
-_SLOW = 4.0  # s / c(0), above which batches depend on each other for long
+_SLOW = 4.0  # beyond this s / c(0), batches depend on each other for long
 _BATCHES = 20
-_ROUNDING = 1e-9  # deviations this small compared with the rewards count as 0
+_ROUNDING = 1e-9  # deviations this small relative to the rewards count as 0
 
 
 class RateInterval(NamedTuple):
@@ -143,7 +142,7 @@ def _spread(errors: Floats) -> tuple[float, float]:
 
 
 def _halves_disagree(errors: Floats) -> bool:
-    """Return whether the two halves of a run have different rates, by a t test of 10 batches each at 1 %."""
+    """Whether the two halves of a run have different rates, by a t test of 10 batches each at 1 %."""
     edges = np.linspace(0, len(errors), _BATCHES + 1).round().astype(np.int64)[:-1]
     halves = np.add.reduceat(errors, edges).reshape(2, -1)
     error = math.sqrt(float(halves.var(axis=1, ddof=1).sum()) / halves.shape[1])
@@ -152,7 +151,7 @@ def _halves_disagree(errors: Floats) -> bool:
 
 
 def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]:
-    """Return how far below and above its estimate the sum of all deviations may be, judged by `count` batches."""
+    """Return how far below and above its estimate the sum of all deviations may lie, judged from `count` batches."""
     edges = np.linspace(0, len(errors), count + 1).round().astype(np.int64)[:-1]
     sums = np.add.reduceat(errors, edges)
     off = sums - sums.mean()
@@ -163,15 +162,16 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
     widened = math.sqrt((1.0 + correlation) / (1.0 - correlation))
     deviation = math.sqrt(count * squares / (count - 1)) * widened
     skewness = float((off**3).mean()) / (squares / count) ** 1.5
-    bend = _bend(skewness / math.sqrt(count))
+    bend = _hall_coefficient(skewness / math.sqrt(count))
     quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return -deviation * _unbent(quantile, bend), -deviation * _unbent(-quantile, bend)
+    return -deviation * _skewed_quantile(quantile, bend), -deviation * _skewed_quantile(-quantile, bend)
 
 
 def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
-    """Return how far below and above its estimate a sum of uncorrelated deviations may be.
+    """Return how far below and above its estimate a sum of uncorrelated deviations may lie.
 
-    Student's law, corrected for skewness; if a few large deviations decide, it has as few degrees of freedom.
+    By Student's law, corrected for skewness; if a few large deviations dominate, it has correspondingly few
+    degrees of freedom.
 
     >>> low, high = sum_sides(np.array([1.0, -1.0] * 200), 0.95)
     >>> round(low, 2), round(high, 2)  # 20 times the quantile
@@ -180,18 +180,20 @@ def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
     squares = float(deviations @ deviations)
     if squares == 0.0:
         return 0.0, 0.0
-    bend = _bend(float((deviations**3).sum()) / squares**1.5)
+    bend = _hall_coefficient(float((deviations**3).sum()) / squares**1.5)
     quantile = float(stdtrit(squares**2 / float((deviations**4).sum()), 0.5 + level / 2.0))
-    return -math.sqrt(squares) * _unbent(quantile, bend), -math.sqrt(squares) * _unbent(-quantile, bend)
+    return -math.sqrt(squares) * _skewed_quantile(quantile, bend), -math.sqrt(squares) * _skewed_quantile(
+        -quantile, bend
+    )
 
 
-def _bend(skewness: float) -> float:
-    """Return how much Hall's transformation bends for an estimate of this skewness, within limits."""
+def _hall_coefficient(skewness: float) -> float:
+    """Return the coefficient of Hall's transformation for an estimate of this skewness, within limits."""
     return min(max(skewness / 6.0, -0.2), 0.2)
 
 
-def _unbent(quantile: float, bend: float) -> float:
-    """Return the quantile of Student's ratio whose numbers are skewed: Hall's cubic transformation, undone."""
+def _skewed_quantile(quantile: float, bend: float) -> float:
+    """Return the quantile of a skewed Student's ratio, by inverting Hall's cubic transformation."""
     if abs(bend) < 1e-6:
         return quantile
     return (float(np.cbrt(1.0 + 6.0 * bend * (quantile - bend))) - 1.0) / (2.0 * bend)

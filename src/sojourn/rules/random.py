@@ -5,8 +5,8 @@ A stream is an array of four 64-bit words, the state of xoshiro256++ (Blackman a
 changes it in place. Streams come from `numpy.random.SeedSequence`, so streams of
 different seeds, and the several streams of one seed, are independent.
 
-Every draw here takes exactly one word of its stream, whatever its value, so two runs that
-make the same number of draws stay in step.
+Every draw here consumes exactly one word of its stream, whatever its value, so two runs that make the same number of
+draws stay in step.
 
 >>> rng = stream(0)
 >>> 0.0 < uniform(rng) < 1.0, 0 <= integer(rng, 6) < 6, exponential(rng) > 0.0
@@ -52,9 +52,9 @@ def stream(seed: int) -> Stream:
 
 
 def streams(seed: int, count: int) -> list[Stream]:
-    """Return `count` independent streams that belong to one seed.
+    """Return `count` independent streams of one seed.
 
-    The first ones do not depend on how many are asked for.
+    The first ones do not depend on `count`.
 
     >>> bool((streams(7, 3)[0] == stream(7)).all())
     True
@@ -65,7 +65,7 @@ def streams(seed: int, count: int) -> list[Stream]:
 
 
 def check_stream(rng: Field) -> Stream:
-    """Return `rng` if it is a stream, or say what it should be."""
+    """Return `rng` if it is a stream; otherwise raise an error."""
     if not (isinstance(rng, np.ndarray) and rng.dtype == np.uint64 and rng.shape == (4,) and rng.any()):
         raise TypeError("rng is not a stream: make one with sojourn.stream(seed)")
     return rng
@@ -95,7 +95,7 @@ def word_at(key: int, index: int) -> np.uint64:
     `key`, computed without the numbers before it. So this noise is the same whatever else
     has been drawn.
     """
-    # Through np.int64, because Python's own numbers are refused below 0, where compiled code wraps around.
+    # Through np.int64, because NumPy refuses negative Python integers, where compiled code wraps around.
     z: np.uint64 = np.add(np.uint64(np.int64(key)), np.multiply(np.uint64(np.int64(index + 1)), _STRIDE))
     z = np.multiply(z ^ (z >> _U30), _MIX_1)
     z = np.multiply(z ^ (z >> _U27), _MIX_2)
@@ -104,7 +104,7 @@ def word_at(key: int, index: int) -> np.uint64:
 
 @told_inlined
 def unit(bits: np.uint64) -> float:
-    """Return the number in the open interval (0, 1) that 64 random bits stand for."""
+    """Map 64 random bits to a number in the open interval (0, 1)."""
     # 52 bits and not 53: with 53 the largest would round up to 1.
     return float((np.int64(bits >> _U12) + 0.5) * _UNIT)
 
@@ -242,7 +242,7 @@ def normal_quantile(p: float) -> float:
 def _polynomial(  # its coefficients, as the literature lists them
     x: float, c0: float, c1: float, c2: float, c3: float, c4: float, c5: float, c6: float, c7: float
 ) -> float:
-    """Return c0 + c1 x + ... + c7 x^7, in halves, so that a processor can work on several terms at once."""
+    """Return c0 + c1 x + ... + c7 x^7, in halves, so that a processor can evaluate several terms at once."""
     x2 = x * x
     lower = (c0 + c1 * x) + (c2 + c3 * x) * x2
     upper = (c4 + c5 * x) + (c6 + c7 * x) * x2

@@ -1,8 +1,7 @@
-"""Checks in Python what a user's rule returns, before the rule is compiled.
+"""Checks what a user's rule returns in Python, before the rule is compiled.
 
-Most slips (a tuple too short, a whole number where the field was a float, a forgotten return)
-would surface deep inside the compiler. A few interpreted steps find them first, and the error
-names the rule and the field.
+Most mistakes (a tuple too short, an int where the field was a float, a missing return) would otherwise surface deep
+inside the compiler. A few interpreted steps find them first, and the error names the rule and the field.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def _check_vector(name: str, part: str, entries: tuple[Field, ...]) -> None:
 
 
 def same_kind(rule_name: str, before: Field, after: V) -> V:
-    """Return `after`, if each of its fields is of the same kind as before."""
+    """Return `after` if each of its fields has the same type as before; otherwise raise an error."""
     owner, was = type(before).__name__, before._asdict().items()
     if type(after) is not type(before):
         raise TypeError(f"{rule_name} of {owner} returned {after!r}; it must return a new {owner}")

@@ -1,7 +1,7 @@
-"""Rules: functions of one transition, written once for each type of value.
+"""Rules: functions of one transition, dispatched on the type of their first argument.
 
-A rule is looked up by the type of its first argument. It is plain Python: called by itself, it runs interpreted, line by
-line, in any debugger. In a kernel (`sojourn.rules.kernel`) it is compiled.
+A rule is written once for each type of value, in plain Python: called directly, it runs interpreted, line by line, in
+any debugger. In a kernel (`sojourn.rules.kernel`) it is compiled.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from sojourn.rules.values import Field, classes
 
 Check: TypeAlias = Callable[..., tuple[Field, ...]]
 
-_users: dict[type, list[Function]] = {}  # rules from outside this package, by the type that they are for
-_compiled: set[type] = set()  # types that some kernel has been called with
+_users: dict[type, list[Function]] = {}  # rules from outside this package, by type
+_compiled: set[type] = set()  # types for which a kernel has been compiled
 
 
 class Rule(Generic[F]):
     """A function with a definition for each type of its first argument.
 
-    Calling a rule checks the arguments first. `bare` is the same without checks, for use
-    inside other rules, where the arguments have been checked already. In compiled code
-    there is no difference between the two.
+    Calling a rule checks the arguments first. `bare` skips the checks, for use inside other rules, whose
+    arguments have been checked already. Compiled code never checks.
     """
 
     bare: F
@@ -44,7 +43,7 @@ class Rule(Generic[F]):
         def bare(value: Field, *args: Field) -> Field:
             return registered.get(type(value), generic)(value, *args)
 
-        bare.__qualname__ = f"{generic.__qualname__}.bare"  # by which a fingerprint knows it
+        bare.__qualname__ = f"{generic.__qualname__}.bare"  # identifies it in a fingerprint
         bare.__module__ = generic.__module__
         self.bare = bare  # type: ignore[assignment]
         bridge(self, self._resolve)
@@ -96,7 +95,7 @@ class Rule(Generic[F]):
         return function
 
     def _check_for(self, cls: type, function: Function) -> None:
-        """Refuse to register a function for a class if calls would fail, or would not reach it."""
+        """Refuse to register a function for a class if calls would fail or never reach it."""
         name = self.name
         if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
             raise TypeError(f"{cls.__name__} is not a NamedTuple, so {name} cannot be registered for it")
@@ -128,23 +127,23 @@ class Rule(Generic[F]):
 def rule(
     check: Check | None = None, *, compiled: bool = True, fallback: bool = False
 ) -> Callable[[F], Rule[F]]:
-    """Turn a function into a rule; its body is what happens for types that no function is registered for.
+    """Turn a function into a rule; its body handles types for which no function is registered.
 
     With `fallback` the body does something useful, in compiled code too; otherwise it raises an error.
 
-    `check` gets the arguments of every call from outside and returns them, cleaned; rules that
-    only other rules call need none. A rule that no kernel ever calls has `compiled=False`; it can be registered
-    for a type at any time.
+    `check` receives the arguments of every outside call and returns them converted; rules that only other rules
+    call need none. A rule that kernels never call has `compiled=False`; it can be registered for a type at any
+    time.
     """
-    return lambda generic: Rule(generic, check or _as_they_are, compiled, fallback)
+    return lambda generic: Rule(generic, check or _unchecked, compiled, fallback)
 
 
-def _as_they_are(*arguments: Field) -> tuple[Field, ...]:
+def _unchecked(*arguments: Field) -> tuple[Field, ...]:
     return arguments
 
 
 def no_rule(name: str, value: Field) -> TypeError:
-    """Return the error for a value whose type has no such rule."""
+    """Return the error for a value whose type lacks this rule."""
     return TypeError(
         f"there is no {name} rule for {type(value).__name__}: pass one of Sojourn's own values, "
         f"or register yours with @sojourn.{name}.register"
@@ -152,7 +151,7 @@ def no_rule(name: str, value: Field) -> TypeError:
 
 
 def first_meeting(*values: Field) -> bool:
-    """Whether these values have a user's own rules that no kernel has met yet."""
+    """Whether these values have user-defined rules that have not been compiled yet."""
     types = set(classes(values))
     return not types.isdisjoint(_users) and not types <= _compiled
 
@@ -163,7 +162,7 @@ def is_ours_alone(types: Iterable[type]) -> bool:
 
 
 def users_rules() -> Mapping[type, Sequence[Function]]:
-    """Return all rules that users have registered, by the class that they are for."""
+    """Return all rules that users have registered, by class."""
     return _users
 
 
@@ -173,5 +172,5 @@ def is_from_user(function: Function) -> bool:
 
 
 def mark_compiled(types: Iterable[type]) -> None:
-    """Note that a kernel is compiled for values of these classes, so that their rules can no longer change."""
+    """Record that a kernel is compiled for values of these classes, so their rules can no longer change."""
     _compiled.update(types)

@@ -1,10 +1,10 @@
 """Statistics over runs and problems: interquartile means, performance profiles, differences, and their intervals.
 
-Scores are the figures of runs, one for each seed: a list of them, or a mapping with a list for each problem. All
-intervals are bootstrapped, *stratified* over problems: each sample draws, for every problem, as many of its runs
-as there are, with replacement. The samples are the same each time. The definitions are those of R. Agarwal,
-M. Schwarzer, P. S. Castro, A. Courville and M. G. Bellemare, "Deep reinforcement learning at the edge of the
-statistical precipice", NeurIPS 2021, and of their library rliable.
+Scores are figures of runs, one for each seed: a list, or a mapping with a list for each problem. All intervals are
+bootstrapped, *stratified* over problems: each sample redraws every problem's runs with replacement. The samples are
+the same each time. The definitions are those of R. Agarwal, M. Schwarzer, P. S. Castro, A. Courville and M. G.
+Bellemare, "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021, and of their library
+rliable.
 
     iqm(scores)                                  the mean of the middle half of all scores
     bootstrap(scores, statistic)                 a statistic of all scores, with its interval
@@ -14,7 +14,7 @@ statistical precipice", NeurIPS 2021, and of their library rliable.
 
 >>> iqm([0.0, 1.0, 2.0, 9.0])
 1.5
->>> bootstrap({"easy": [1.0, 1.0, 1.0], "hard": [0.0, 0.0, 0.0]})  # runs that do not vary leave no doubt
+>>> bootstrap({"easy": [1.0, 1.0, 1.0], "hard": [0.0, 0.0, 0.0]})  # runs without variation have a degenerate interval
 Interval(value=0.5, low=0.5, high=0.5)
 """
 
@@ -63,9 +63,9 @@ class Profile(NamedTuple):
 
 @told
 def iqm(scores: Scores) -> float:
-    """Return the interquartile mean: the mean of the scores without the lowest and the highest quarter.
+    """Return the interquartile mean: the mean of the middle half of the scores.
 
-    A quarter is rounded down to whole scores. This mean is less noisy than the median, and outliers do not move it.
+    A quarter is rounded down to whole scores. It is less noisy than the median, and robust to outliers.
 
     >>> iqm([1.0, 2.0, 3.0, 4.0, 100.0])  # without 1 and 100
     3.0
@@ -134,10 +134,10 @@ def difference(
 ) -> Interval:
     """Return a statistic of `one` minus `other`, run by run, with its interval.
 
-    Runs are paired by their places: those at the same place must have the same seed. `scores` returns them in that order.
-    If much depends on the seed, this is far more precise than a comparison of two intervals.
+    Runs are paired by position, so those at the same position must have the same seed; `scores` returns them in
+    that order. If much depends on the seed, this is far more precise than comparing two intervals.
 
-    >>> difference([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])  # always 1 more, however much seeds differ
+    >>> difference([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])  # always 1 more, whatever the seed
     Interval(value=1.0, low=1.0, high=1.0)
     """
     ours, theirs = _named(one), _named(other)
@@ -153,9 +153,9 @@ def difference(
 def scores(table: pl.DataFrame, column: str) -> dict[str, dict[str, Floats]]:
     """Return a column of a table of results by agent and world, each in the order of the seeds.
 
-    Runs without a number, because they failed or diverged, are an error: first say what they count for with
-    `fill_null`, or leave them out with `filter`. So is a seed that occurs twice: first choose one cell for each
-    agent and world.
+    Runs without a number, because they failed or diverged, are an error: first decide what they count as with
+    `fill_null`, or leave them out with `filter`. A duplicate seed is an error, too: first choose one cell for
+    each agent and world.
 
     >>> table = pl.DataFrame({"agent": ["a", "a"], "world": ["w", "w"], "seed": [1, 0], "earned": [2.0, 3.0]})
     >>> scores(table, "earned")

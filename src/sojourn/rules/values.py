@@ -1,12 +1,11 @@
 """Values: the immutable records that rules work on.
 
-A *value* is a `NamedTuple` whose fields are numbers, arrays and further values. It can be
-printed, compared, pickled and passed to compiled code, and nothing can be changed in it
-except the contents of its arrays.
+A *value* is a `NamedTuple` whose fields are numbers, arrays and further values. It can be printed, compared, pickled
+and passed to compiled code, and only the contents of its arrays can change.
 
-A *stack* is many values of one type as one value, with an array of entries in every field; `take` and `put` read and
-write one place of it. They and `replaced`, which changes a few fields of a value and leaves the others, however many the
-class has, work in Python and in compiled code alike.
+A *stack* is many values of one type as a struct of arrays: one value with an array of entries in every field; `take`
+and `put` read and write one entry. They work in Python and in compiled code alike, and so does `replaced`, which
+changes some fields of a value and keeps the others.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ def is_value(thing: Field) -> TypeGuard[Value]:
 
 
 def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type[V]]:
-    """Make a NamedTuple class refuse bad fields: `@checked(step_size=fraction)`.
+    """Make a NamedTuple class validate its fields: `@checked(step_size=fraction)`.
 
-    Every construction makes all fields canonical and runs the named checks. A check returns its field, cleaned.
+    Every construction makes all fields canonical and runs the named checks. A check returns its field, converted.
     """
 
     def decorate(cls: type[V]) -> type[V]:
@@ -67,8 +66,8 @@ def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type
 def canonical(value: V) -> V:
     """Return `value` with every field as compiled code expects it.
 
-    NumPy scalars become Python numbers, whole numbers in fields declared `float` become
-    floats, arrays become contiguous. Anything else that a value cannot hold is refused.
+    NumPy scalars become Python numbers, ints in fields declared `float` become floats, arrays become contiguous.
+    Anything that a value cannot hold is refused.
 
     >>> from typing import NamedTuple
     >>> class Sum(NamedTuple):
@@ -97,8 +96,8 @@ def fields_of(value: Field) -> tuple[Field, ...]:
 
 
 def _made(cls: type[V], fields: Iterable[Field]) -> V:
-    """Return a value of a class from all its fields, without the checks of its construction."""
-    make: Callable[[Iterable[Field]], V] = getattr(cls, "_make")  # noqa: B009 - a class need not be known to have it
+    """Construct a value from all its fields, without its checks."""
+    make: Callable[[Iterable[Field]], V] = getattr(cls, "_make")  # noqa: B009 - type checkers do not know it
     return make(fields)
 
 
@@ -139,12 +138,12 @@ def validated(value: V) -> V:
 
 
 def with_fields(value: V, **fields: Field) -> V:
-    """Return `value` with some other fields, without the checks of its class; `replace.replaced` has them."""
+    """Return `value` with some fields replaced, without the checks of its class; `replaced` runs them."""
     return _made(type(value), (fields.pop(name, field) for name, field in named_fields(value)))
 
 
 def copied(value: V) -> V:
-    """Return `value` with arrays of its own, so that rules may write into them."""
+    """Return `value` with copies of its arrays, so that rules may write into them."""
     return with_arrays(value, lambda array: np.array(array, order="C"))
 
 
@@ -167,7 +166,7 @@ def with_arrays(value: V, change: Callable[[Field], Field]) -> V:
 
 
 def stacked(values: list[V]) -> V:
-    """Return values as one value with an array of entries in every field; they may differ in numbers only.
+    """Return values as a stack; they may differ only in numbers.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -193,7 +192,7 @@ def _stacked(values: list[V]) -> V:
 
 
 def layout(value: Field) -> Hashable:
-    """Return all about a value but its numbers: the classes at every depth, the types of numbers, the shapes of arrays.
+    """Return the structure of a value without its numbers: the classes at every depth, the types of numbers, the shapes of arrays.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -216,7 +215,7 @@ def _layout(cls: type, name: str, field: Field) -> Hashable:
 
 
 def _difference(one: Field, other: Field) -> str:
-    """Say in which field two values of different layouts differ first."""
+    """Describe the first field in which two values of different layouts differ."""
     if type(one) is not type(other):
         return f"{type(one).__name__} is stacked with {type(other).__name__}"
     for (name, mine), theirs in zip(named_fields(one), other, strict=True):
@@ -229,7 +228,7 @@ def _difference(one: Field, other: Field) -> str:
 
 
 def _kind(field: Field) -> str:
-    """Say what a field is, apart from its numbers."""
+    """Describe a field, apart from its numbers."""
     if is_value(field):
         return type(field).__name__
     entries = np.asarray(field)
@@ -282,11 +281,11 @@ def arrays_in(value: Value, name: str = "") -> Iterator[tuple[str, np.ndarray[An
 
 # --- In Python and in compiled code ---------------------------------------------------
 
-LANES = 32  # entries of a stack that are taken side by side (`jit.lanes`); compiled code knows it, so that addresses are constants
+LANES = 32  # lanes of a stack (`jit.lanes`); a compile-time constant, so that addresses are constants
 
 
 def replaced(value: V, /, **fields: Field) -> V:
-    """Return a value with some of its fields replaced; the class checks all of them, as it does in every construction.
+    """Return a value with some fields replaced; the class checks all of them, as in every construction.
 
     >>> from typing import NamedTuple
     >>> class Sum(NamedTuple):
@@ -302,7 +301,7 @@ def replaced(value: V, /, **fields: Field) -> V:
 
 
 def _resolve_replaced(value: Numba, /, **fields: Numba) -> Function | None:
-    """Return the same for compiled code, written out for this class and these fields."""
+    """Return the same for compiled code, generated for this class and these fields."""
     cls = getattr(value, "instance_class", None)
     if cls is None or not fields.keys() <= set(cls._fields):
         return None
@@ -312,12 +311,12 @@ def _resolve_replaced(value: Numba, /, **fields: Numba) -> Function | None:
 
 
 def take(stack: Field, index: int) -> Field:
-    """Return one value of a stack, which is a value with an array of entries in every field.
+    """Return one value of a stack.
 
-    Entries that are themselves arrays are not copied: writing into them writes into the stack.
+    Entries that are arrays are not copied: writing into them writes into the stack.
     """
     if isinstance(stack, tuple):
-        # In one expression, since this takes half of the time when steps are interpreted.
+        # In one expression, because this takes half the time of interpreted steps.
         return tuple.__new__(
             type(stack),
             [
@@ -348,7 +347,7 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
 
 
 def put(stack: Field, index: int, value: Field) -> None:
-    """Write a value into one place of a stack; read-only arrays are constants, and stay as they are."""
+    """Write a value into one entry of a stack; read-only arrays are constants and are skipped."""
     for column, field in zip(stack, value, strict=True):
         if isinstance(column, tuple):
             put(column, index, field)

@@ -1,8 +1,8 @@
 """States that are vectors: tuples of floats, which compiled code keeps in registers.
 
-A state is a whole number if states can be listed, and a tuple of floats if they cannot. The few places
-that look at a state from outside do so with the functions here. In compiled code, each is written out for the
-type of its argument, so a number costs no more than it would without vectors.
+A state is an int if states can be enumerated, and a tuple of floats if they cannot. The few places that inspect a
+state from outside use the functions here. Compiled code specialises each for the type of its argument, so an int
+costs no more than it would without vectors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 
 
 def _is_listed(kind: Numba) -> bool:
-    """Whether a type is that of a number, and not that of a tuple or an array."""
+    """Whether a type is that of a number, rather than a tuple or an array."""
     return not hasattr(kind, "count") and not hasattr(kind, "ndim")
 
 
@@ -63,7 +63,7 @@ bridge(is_state, lambda state, _: _is_number if _is_listed(state) else _is_vecto
 
 
 def is_offered(state: State, action: Action, size: int, num_actions: int) -> bool:
-    """Whether a state has this action; vectors longer than `size` say so with a 1 or 0 for each action.
+    """Whether a state has this action; vectors longer than `size` continue with a 1 or 0 for each action.
 
     >>> is_offered(0, 2, 5, 2), is_offered((0.5, 1.0, 0.0), 1, 1, 2), is_offered((0.5,), 1, 1, 2)
     (False, False, True)
@@ -121,7 +121,7 @@ bridge(spot, lambda state: _itself if _is_listed(state) else _wrong_entry)
 
 
 def number_of(state: State) -> int:
-    """Return the number of a state, or -1 if it is a vector and has none.
+    """Return the number of a state, or -1 for a vector.
 
     >>> number_of(3), number_of((0.5, 2.0))
     (3, -1)
@@ -140,7 +140,7 @@ bridge(number_of, lambda state: _itself if _is_listed(state) else _no_number)
 
 
 def write_state(numbers: Floats, place: int, state: State) -> None:
-    """Write a state into an array, from a place on; the state may be an array itself."""
+    """Write a state into an array from an index on; the state may itself be an array."""
     if isinstance(state, tuple | np.ndarray):
         _write_vector(numbers, place, state)
     else:
@@ -160,7 +160,7 @@ bridge(write_state, lambda numbers, place, state: _write_number if _is_listed(st
 
 
 def is_written(numbers: Floats, place: int, state: State) -> bool:
-    """Whether an array has this state from a place on.
+    """Whether an array contains this state from an index on.
 
     >>> numbers = np.array([0.0, 2.0, 3.0])
     >>> bool(is_written(numbers, 1, (2.0, 3.0))), bool(is_written(numbers, 0, (2.0, 3.0)))
@@ -189,7 +189,7 @@ bridge(
 
 
 def state_in(numbers: Floats, place: int, like: State) -> State:
-    """Return the state that an array has from a place on; `like` is a state of the same kind.
+    """Return the state that an array contains from an index on; `like` is a state of the same type.
 
     >>> import numpy as np
     >>> numbers = np.zeros(4)
@@ -203,7 +203,7 @@ def state_in(numbers: Floats, place: int, like: State) -> State:
 
 
 def _resolve_state_in(numbers: Numba, place: Numba, like: Numba) -> Function:
-    """For compiled code: written out, since the length of a tuple is part of its type."""
+    """For compiled code: generated, since the length of a tuple is part of its type."""
     if _is_listed(like):
         return _number_in
     entries = "".join(f"numbers[place + {i}], " for i in range(like.count))

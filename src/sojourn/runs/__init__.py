@@ -1,9 +1,9 @@
 """Run agents in worlds: one run, many at once, or a sweep that can be killed at any time and resumed.
 
-`loop` has the compiled loop of a run, `batch` makes many runs in one call, and `recording` says what is recorded of
-them. `spec`, `catalogue` and `build` describe what to run; `tasks`, `executors`, `store` and `results` run a sweep and
-write its tables. Nothing here depends on what the numbers are used for: answers, charts and reports are on floors above,
-and Gymnasium's environments are in a room on the same floor.
+`loop` has the compiled loop of a run, `batch` makes many runs in one call, and `recording` defines what is recorded.
+`spec`, `catalogue` and `build` describe what to run; `tasks`, `executors`, `store` and `results` run a sweep and
+write its tables. Nothing here depends on what the numbers are used for: answers, charts and reports are on higher
+floors, and Gymnasium's environments are in another room on this floor.
 
 >>> import sojourn as sj
 >>> run = sj.run(sj.worlds.TwoState(log_scale=0.01), sj.smart(2, 2), 100, compiled=False)

@@ -1,9 +1,9 @@
-"""Many runs at once: a batch in one compiled call, and `run_many`, which makes batches on all cores into one table.
+"""Many runs at once: a batch in one compiled call, and `run_many`, which runs batches on all cores and returns one table.
 
 grid(constructor, **options)              agents for all combinations of options
 run_many(world, agents, seeds, steps)     all of them, with every seed
 
-A run of the paper's simulation takes a tenth of a millisecond, less than the Python code around it would take. So
+A run of the paper's simulation takes a tenth of a millisecond, less than the overhead of calling it from Python. So
 the agents of many runs are stacked, and one kernel makes the runs one after the other.
 """
 
@@ -53,11 +53,11 @@ from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 _truth_of, _value = truth_of.bare, value.bare
 
-_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
-LANES_PAY = 100_000_000  # steps: what runs side by side save by then is what compiling them costs
+_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # limits of a batch: a fraction of a second, a few megabytes
+LANES_PAY = 100_000_000  # steps after which lanes have saved what they cost to compile
 
 T = TypeVar("T")
-Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
+Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, strings or other objects
 
 # The columns of tables that are figures of a run, in their order.
 FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
@@ -70,7 +70,7 @@ _TAKEN = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
     *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
 }
-# Names of the number that a schedule begins with; `kind` names an estimator.
+# The first field of a schedule; `kind` names an estimator.
 _FIRSTS = {"start", "first", "kind"}
 
 
@@ -99,21 +99,21 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
 
 
 class Batch(NamedTuple):
-    """The results of a batch: in every part, one row for each run."""
+    """The results of a batch: in every field, one row for each run."""
 
-    totals: Totals  # a stack of them
+    totals: Totals  # a stack
     rates: Floats
     diverged: Flags
     states: Ints  # the last state of each run
     policies: Ints
     curves: Floats  # [run, part of the curve, point]
-    spreads: Floats  # if curves are means, their deviations
-    errors: Column  # what a run did that broke the rules, else ""
-    dynamic_regrets: Floats  # NaN in a world that does not know its gain at every time
+    spreads: Floats  # standard deviations, if curves are means
+    errors: Column  # which rule a run broke, else ""
+    dynamic_regrets: Floats  # NaN unless the world knows its gain at every time
     tracking_errors: Floats
 
     def figures(self) -> dict[str, Column]:
-        """Return the column of each figure; in a world that knows its gain at every time there are two more."""
+        """Return the column of each figure; a world that knows its gain at every time adds two."""
         columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
         found = {name: columns[name] for name in FIGURES}
         if np.isfinite(self.dynamic_regrets).any():
@@ -122,14 +122,14 @@ class Batch(NamedTuple):
 
 
 def joined(batches: list[Batch]) -> Batch:
-    """Return the rows of several batches as one."""
+    """Concatenate several batches."""
     totals = Totals._make(map(np.concatenate, zip(*(batch.totals for batch in batches), strict=True)))
     _, *others = zip(*batches, strict=True)
     return Batch(totals, *map(np.concatenate, others))
 
 
 def reordered(batch: Batch, order: Ints) -> Batch:
-    """Return a batch with its cells in another order; a cell has one row, or one for each seed."""
+    """Return a batch with its cells reordered; a cell has one row, or one for each seed."""
 
     def moved(part: Column) -> Column:
         return part[np.arange(len(part)).reshape(len(order), -1)[order].ravel()]
@@ -146,10 +146,10 @@ def run_batch(
     stop: StopFlag | None = None,
     planned: int = 0,
 ) -> Batch:
-    """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
+    """Run each agent of a stack with the seed at the same index; a run that fails does not stop the others.
 
-    The arrays of the stack are overwritten. `planned` is the number of steps that all runs of this kind will take,
-    in this batch and others: if it is large, runs are taken side by side where possible.
+    The stack's arrays are overwritten. `planned` is the number of steps that all runs of this kind will take, in
+    this batch and others: if it is large, runs are taken in lanes where possible.
     """
     count, stop = len(seeds), stop or StopFlag()
     first = take(agents, 0)
@@ -177,7 +177,7 @@ def run_batch(
     if recording.group > 1:
         np.sqrt(curves.spreads / (recording.group - 1), out=curves.spreads)
     else:
-        curves.spreads[:] = np.nan  # one run has no deviation
+        curves.spreads[:] = np.nan  # a single run has no deviation
     regrets, tracking = np.full((2, count), np.nan)
     for row in range(count if knows_truth(world) else 0):
         truth = take(rows.truths, row)
@@ -187,7 +187,7 @@ def run_batch(
 
 
 def no_rows(count: int, num_states: int) -> RunRows:
-    """Return empty rows for `count` runs, with space for policies of `num_states` states."""
+    """Allocate rows for `count` runs, with space for policies of `num_states` states."""
     return RunRows(
         which=np.arange(count),
         totals=no_totals(count),
@@ -201,7 +201,7 @@ def no_rows(count: int, num_states: int) -> RunRows:
 
 
 def no_curves(count: int, recording: Recording) -> Curves:
-    """Return empty curves for `count` runs."""
+    """Allocate curves for `count` runs."""
     points, group, _ = recording
     means, spreads = np.zeros((2, count // group, len(PARTS), len(points)))
     return Curves(np.append(points, NEVER), group, means, spreads)
@@ -231,7 +231,7 @@ def _walk_batch(
 
 
 class Grid(NamedTuple):
-    """Agents that differ in some options: one for each combination.
+    """Agents for all combinations of some options.
 
     >>> from sojourn.agents.constructors import smart
     >>> pair = grid(smart, num_states=2, num_actions=2, step_size=[0.01, 0.1])
@@ -239,13 +239,13 @@ class Grid(NamedTuple):
     ([{'step_size': 0.01}, {'step_size': 0.1}], 0.1)
     """
 
-    agents: list[Any]  # of the type that the constructor makes
+    agents: list[Any]  # of the type that the constructor returns
     options: list[dict[str, Any]]
 
 
 @told
 def grid(constructor: Callable[..., Agent], **options: Any) -> Grid:
-    """Return an agent for every combination of the options that are given as sequences.
+    """Return an agent for every combination of the options given as sequences.
 
     >>> from sojourn.agents.constructors import harmonic_r
     >>> two_by_three = grid(
@@ -277,11 +277,11 @@ Agents: TypeAlias = Agent | Sequence[Agent] | Grid | Mapping[str, Agent | Grid]
 
 @dataclass(frozen=True)
 class Runs:
-    """A batch of runs as a table: one row for each run, by agent and then by seed.
+    """A batch of runs as a table: one row for each run, ordered by agent and then by seed.
 
-    `runs["rate"]` is a column; `polars.DataFrame(runs.columns)` or the same of pandas is
-    the whole table. `policy` has a row of greedy actions for each run. If a curve was
-    asked for, each part of `curve` has a row for each run, except `step`.
+    `runs["rate"]` is a column; `polars.DataFrame(runs.columns)`, or pandas' `DataFrame`, is the whole table.
+    `policy` has a row of greedy actions for each run. If a curve was asked for, each part of `curve` has a row
+    for each run, except `step`.
 
     >>> import sojourn as sj
     >>> runs = run_many(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), seeds=3, steps=100)
@@ -369,11 +369,11 @@ _steps_taken: Counter[tuple[type, ...]] = Counter()  # by the classes of the wor
 def _batches(
     world: World, agents: list[Agent], seeds: list[int], total: int, jobs: int
 ) -> Iterator[tuple[list[Agent], list[int], int]]:
-    """Cut all pairs of agent and seed into batches: agents of one layout in each, and enough for all jobs.
+    """Cut all pairs of agent and seed into batches: one layout of agents in each, and enough batches for all jobs.
 
-    With each batch comes the number of steps planned for its types, in this call and in earlier ones.
-    Runs side by side need machine code of their own. It is compiled as soon as it would have saved its cost on the
-    steps taken so far, whether those came in one large call or in many small ones.
+    With each batch comes the number of steps planned for its types, in this call and in earlier ones. Lanes need
+    machine code of their own. It is compiled as soon as it would have paid for itself on the steps taken so far,
+    whether in one large call or in many small ones.
     """
     for _, group in itertools.groupby(agents, key=layout):
         pairs = list(itertools.product(group, seeds))
@@ -381,7 +381,7 @@ def _batches(
         _steps_taken[kind] += len(pairs) * total
         planned = _steps_taken[kind]
         most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
-        if planned >= LANES_PAY:  # runs side by side need enough of each seed, and are soon done
+        if planned >= LANES_PAY:  # lanes need enough runs of each seed, and are quick
             most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))
         for begin in range(0, len(pairs), most):
             batch_agents, batch_seeds = zip(*pairs[begin : begin + most], strict=True)
@@ -392,12 +392,12 @@ def _batches(
 
 
 def _labelled(agents: Agents) -> Iterator[tuple[str, dict[str, Any], Agent]]:
-    """Yield every agent in whatever `run_many` was given, with its name and its options."""
+    """Yield every agent that `run_many` was given, in any form, with its name and its options."""
     named: Mapping[str, Agent | Grid]
     if isinstance(agents, Mapping):
         named = agents
     else:
-        several: Any = [agents] if is_value(agents) else agents  # an agent is a sequence itself
+        several: Any = [agents] if is_value(agents) else agents  # an agent is itself a sequence
         if not isinstance(several, Sequence):
             raise TypeError(
                 "agents must be an agent, a sequence of agents, a grid, or a mapping of names to these"
@@ -412,7 +412,7 @@ def _labelled(agents: Agents) -> Iterator[tuple[str, dict[str, Any], Agent]]:
 
 
 def _columns(rows: list[tuple[str, dict[str, Any], Agent]], seeds: list[int]) -> dict[str, Column]:
-    """Return the columns that say what was run; an option that an agent does not have is NaN or None."""
+    """Return the columns that identify the runs; an option that an agent lacks is NaN or None."""
     flat = [flattened(options) for _, options, _ in rows]
     columns = {"agent": np.repeat([label for label, _, _ in rows], len(seeds))}
     for name in dict.fromkeys(name for options in flat for name in options):

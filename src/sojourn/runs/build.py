@@ -1,4 +1,4 @@
-"""Build worlds and agents from a name and options, as sweeps and commands write them."""
+"""Builds worlds and agents from names and options, as sweeps and commands give them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sojourn.rates.protocol import Rate
 
 _ORDER = "actions"  # the option of worlds made from models: how their actions are numbered
-_NAMED_RATE = "sojourn.rates.catalogue:named_rate"  # found when needed, since it imports all estimators
+_NAMED_RATE = "sojourn.rates.catalogue:named_rate"  # looked up on demand, since it imports all estimators
 _SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent gets from its world
 
 
@@ -43,7 +43,7 @@ def build_world(kind: str, options: Mapping[str, Given]) -> World:
 
 
 def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
-    """Return the model that a world is made from, with its actions in their given order; None if there is no model.
+    """Return the model behind a world, with its actions in their given order; None if there is no model.
 
     >>> model_behind("river_swim", {"num_states": 4.0, "actions": "reversed"})
     SMDP(4 states, 8 pairs, 14 rows)
@@ -63,7 +63,7 @@ def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
     (True, False)
     """
     make = world_kind(kind).model
-    # The model itself may have an option of this name, with a meaning of its own.
+    # The model itself may have an option of this name, with another meaning.
     own = make is not None and _ORDER in option_kinds(make)
     return options.get(_ORDER) == "reversed" and not own
 

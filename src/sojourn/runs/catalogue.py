@@ -1,8 +1,8 @@
 """All kinds of worlds and agents, by the names that sweeps and commands use.
 
 Worlds are listed in `sojourn.worlds.catalogue`, problems in `sojourn.models.problems`, agents in
-`sojourn.agents.catalogue`; those that users add are found here too. A name with a colon, such as
-`package.module:constructor`, refers to a user's own code, which need not be listed.
+`sojourn.agents.catalogue`, including those that users add. A name with a colon, such as `package.module:constructor`,
+refers to a user's own code, which need not be listed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def world_names() -> list[str]:
 
 
 def world_kind(name: str) -> NamedWorld:
-    """Return one kind of world. No other entry is loaded, so a broken one does not affect the rest."""
+    """Return one kind of world. No other entry is loaded, so a broken entry does not affect the rest."""
     if is_users(name):
         return users_world(name)
     if name not in (names := world_names()):
@@ -52,7 +52,7 @@ def agent_kinds() -> dict[str, NamedAgent]:
 
 
 def agent_kind(name: str) -> NamedAgent:
-    """Return one kind of agent, by the name of its constructor, which may be a user's own.
+    """Return one kind of agent by its constructor's name, which may be a user's own.
 
     >>> agent_kind("rvi_q").make.__name__
     'rvi_q'
@@ -66,7 +66,7 @@ def agent_kind(name: str) -> NamedAgent:
 
 
 def plain_kind(name: str) -> str:
-    """Return the name of a kind with underscores, as the lists spell it; a user's own name stays as it is.
+    """Return the name of a kind with underscores, as in the catalogues; a user's own name is kept.
 
     >>> plain_kind("two-state"), plain_kind("mine:queue")
     ('two_state', 'mine:queue')
@@ -75,7 +75,7 @@ def plain_kind(name: str) -> str:
 
 
 def refuse_world(name: str, what_for: str) -> None:
-    """Raise an error for the name of a world where a model is needed; `what_for` says what the model is needed for.
+    """Raise an error for a world's name where a model is needed; `what_for` says what for.
 
     >>> refuse_world("two-state", "solve")
     Traceback (most recent call last):
@@ -89,12 +89,12 @@ def refuse_world(name: str, what_for: str) -> None:
 
 
 def users_sources(kind: str, options: Mapping[str, Choice]) -> dict[str, str]:
-    """Return the names of users' own code in a kind and its options, each with a hash of its source.
+    """Return the names of users' own code in a kind and its options, each with its source hash.
 
     >>> users_sources("smart", {"rate": "time-smoothed"})
     {}
     """
-    rate = options.get("rate")  # the one option that can name an estimator
+    rate = options.get("rate")  # the only option that can name an estimator
     names = (kind, rate.get("kind") if isinstance(rate, Mapping) else rate)
     return {name: source_of(name) for name in names if isinstance(name, str) and is_users(name)}
 

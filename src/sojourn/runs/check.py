@@ -1,14 +1,14 @@
-"""Checkers for estimators, agents and worlds that users write themselves.
+"""Checkers for user-defined estimators, agents and worlds.
 
-Each checker raises an error with one sentence about the first rule that is broken. Whatever passes can be used,
-compiled, wherever Sojourn's own values can.
+Each checker raises an error that names the first broken rule in one sentence. Whatever passes can be used, compiled,
+wherever Sojourn's own values can.
 """
 
 from __future__ import annotations
 
 import math
 import pickle
-from typing import Any, NamedTuple  # a checker takes anything
+from typing import Any, NamedTuple  # a checker accepts anything
 
 import numpy as np
 
@@ -26,11 +26,11 @@ from sojourn.worlds.protocol import World, controlled, explore_world, observed, 
 
 _update, _value = update.bare, value.bare
 
-_LONG = 50_000  # steps in which a world may show a rare fault
+_LONG = 50_000  # steps taken in search of rare faults
 
 
 class RateReport(NamedTuple):
-    """What `check_rate` found out about an estimator that follows the rules.
+    """What `check_rate` found about an estimator that keeps the rules.
 
     constant_at_once     a constant stream (r, tau) gives r/tau from the first update on
     constant_in_limit    a constant stream gives r/tau in the limit
@@ -51,7 +51,7 @@ class RateReport(NamedTuple):
 def check_rate(rate: Any) -> RateReport:
     """Check an estimator, and report which laws of averaging rates it obeys.
 
-    The estimator must be fresh: it must not have seen any transition.
+    The estimator must be fresh: it has not seen a transition yet.
 
     >>> from sojourn.rates.contrast import TimeSmoothed
     >>> check_rate(TimeSmoothed(step_size=0.1))
@@ -97,7 +97,7 @@ def check_rate(rate: Any) -> RateReport:
 def check_agent(agent: Any) -> None:
     """Check an agent: its actions must be valid, and it must learn the same compiled and interpreted.
 
-    Its rules must return a new agent rather than change the given one, and it must survive pickling.
+    Its rules must return a new agent rather than modify the given one, and it must survive pickling.
 
     >>> from sojourn.agents.constructors import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
@@ -113,8 +113,8 @@ def check_agent(agent: Any) -> None:
 def check_world(world: Any) -> None:
     """Check a world: its transitions must be valid, and it must behave the same compiled and interpreted.
 
-    Every action is tried in every state that is reached within 2,000 steps, and runs with 100,000 steps in total
-    are made. A rarer fault may still show up in a longer run.
+    Every action is tried in every state reached within 2,000 steps, then runs of 100,000 steps in total are made.
+    A rarer fault may still show up in a longer run.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
@@ -125,13 +125,13 @@ def check_world(world: Any) -> None:
         explore_world(world)
     _check_runs(world, agent, type(world).__name__)
     _check_record(world, type(world).__name__, before)
-    # These runs find faults that occur only now and then, or only at the start of some episodes.
+    # These runs find faults that are rare, or occur only at the start of some episodes.
     run(world, agent, steps=min(_LONG, int(getattr(world, "num_steps", _LONG))), seed=6)
     run(world, agent, steps=10, episodes=_LONG // 10, seed=7)
 
 
 def _any_actions(world: World) -> Agent:
-    """Return an agent that takes random actions in a world that has not been checked yet."""
+    """Return a random agent for a world that has not been checked yet."""
     seen, numbers = observed(world), controlled(world)
     if seen is None:
         return random_agent(getattr(world, "num_states", 1), getattr(world, "num_actions", 1))
@@ -148,7 +148,7 @@ def _check_record(record: Value, name: str, before: Value) -> None:
         raise ValueError(f"the rules of {name} changed it in place; they must return a new one")
     try:
         restored = pickle.loads(pickle.dumps(record))
-    except Exception as error:  # noqa: BLE001 - whatever pickling raises is the answer
+    except Exception as error:  # noqa: BLE001 - pickling may raise anything, and that is the answer
         raise TypeError(
             f"{name} cannot be pickled ({error}); define its class at the top level of a module"
         ) from None
@@ -188,7 +188,7 @@ def _trace(rate: Rate, rewards: Column, durations: Column, values: Column) -> No
 
 
 class NoisyWorld(NamedTuple):
-    """A world of pure noise, in which agents of any size are checked."""
+    """A world of pure noise, for checking agents of any size."""
 
     num_states: int
     num_actions: int

@@ -1,4 +1,4 @@
-"""Where tasks are executed: on threads here, or on the workers of a Dask cluster."""
+"""Executes tasks on local threads, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """Yield an executor, of threads here or of a Dask cluster's workers, and how many tasks it runs at once."""
+    """Yield an executor, of local threads or of a Dask cluster's workers, and how many tasks it runs at once."""
     if cluster is not None:
         with _connected(cluster) as client, Cluster(client, cluster) as workers:
             yield workers, jobs or workers.width()
@@ -36,21 +36,21 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
 
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at this address; it has no type, since Dask ships none."""
+    """Yield a client of the scheduler at this address; it is untyped, since Dask ships no types."""
     try:
         from distributed import Client
     except ImportError:
         raise ValueError("a cluster needs Dask: pip install 'sojourn[dask]'") from None
     for name in ("distributed", *logging.root.manager.loggerDict):
-        # They report each broken connection at length.
+        # Dask logs every broken connection at length.
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        # A client would wait for ever for somebody else who listens there, and complain about nonsense at its end.
-        with ThreadPoolExecutor(1) as aside:  # since a notebook's own thread has an event loop already
+        # If something else listens there, a client would wait for ever, and log nonsense at the end.
+        with ThreadPoolExecutor(1) as aside:  # since a notebook's thread already runs an event loop
             kind = aside.submit(lambda: asyncio.run(asyncio.wait_for(_kind_of(address), _PATIENCE))).result()
         if kind != "Scheduler":
-            raise ValueError(f"it is a {kind}")  # noqa: TRY301 - the sentence is the same
+            raise ValueError(f"it is a {kind}")  # noqa: TRY301 - it gets the same sentence
         client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except Exception as error:  # noqa: BLE001 - an address can be wrong in many ways
         why = str(error) or f"whatever is there has not answered as one within {_PATIENCE:.0f} s"
@@ -75,8 +75,8 @@ async def _kind_of(address: str) -> str:
 class Cluster(Executor):
     """The workers of a Dask cluster.
 
-    Dask itself keeps waiting if the scheduler is gone or there are no workers. This executor gives up after a few
-    seconds: all waiting tasks fail with an error that says why, and so do tasks that are submitted later.
+    Dask itself waits for ever if the scheduler is gone or there are no workers. This executor gives up after a
+    few seconds: all pending tasks fail with an error that says why, and so do tasks that are submitted later.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -86,7 +86,7 @@ class Cluster(Executor):
         self._waiting: set[Future[Any]] = set()
         self._broken = ""
         self._closed = threading.Event()
-        if not self._come_to_have_workers():
+        if not self._wait_for_workers():
             raise ValueError(f"the Dask scheduler at {address} has no workers; start some, and try again")
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -104,14 +104,14 @@ class Cluster(Executor):
             self._waiting.add(ours)
         try:
             theirs = self._pool.submit(fn, *args, **kwargs)
-        except Exception as error:  # a client that has lost its scheduler may raise anything
+        except Exception as error:  # a client without its scheduler may raise anything
             raise BrokenExecutor(f"the Dask cluster at {self._address} accepts no tasks: {error}") from error
         ours.add_done_callback(lambda _: theirs.cancel() if ours.cancelled() else None)
         theirs.add_done_callback(lambda _: self._pass_on(theirs, ours))
         return ours
 
     def _pass_on(self, theirs: Future[T], ours: Future[T]) -> None:
-        """Pass on the result of a task, unless nobody is waiting for it any longer."""
+        """Pass on the result of a task, unless its future was cancelled."""
         if theirs.cancelled():
             if not ours.cancelled():  # Dask cancels tasks itself when the scheduler is gone
                 self._break(f"the Dask scheduler at {self._address} is gone")
@@ -127,7 +127,7 @@ class Cluster(Executor):
             ours.set_result(theirs.result())
 
     def _break(self, reason: str) -> None:
-        """Fail all waiting tasks, and all that are submitted later."""
+        """Fail all pending tasks, and all that are submitted later."""
         with self._lock:
             if self._closed.is_set() or self._broken:
                 return
@@ -138,16 +138,16 @@ class Cluster(Executor):
                 future.set_exception(BrokenExecutor(reason))
 
     def _threads(self) -> int | None:
-        """Return how many threads all workers have, or None if the scheduler does not answer."""
+        """Return the number of threads of all workers, or None if the scheduler does not answer."""
         if self._client.status != "running":
             return None
         try:
             found = self._client.sync(self._client.scheduler.ncores, callback_timeout=2)
-        except Exception:  # noqa: BLE001 - a client that has lost its scheduler may raise anything
+        except Exception:  # noqa: BLE001 - a client without its scheduler may raise anything
             return None
         return int(sum(found.values()))
 
-    def _come_to_have_workers(self) -> bool:
+    def _wait_for_workers(self) -> bool:
         """Wait a few seconds for the first worker, and return whether there is one."""
         deadline = time.monotonic() + _PATIENCE
         while not self._threads():

@@ -1,19 +1,19 @@
-"""Take the same step of many runs side by side, by the same rules as in a single run.
+"""Takes the same step of many runs in SIMD lanes, with the same rules as a single run.
 
-If actions affect neither the next state nor anything that the world keeps, all runs of one kind of agent are in the
-same state at every step, and only their numbers differ. One kernel then takes a step of all runs before it goes on to
-the next step, and the processor does for eight runs at once what it would do for one. The numbers are the same, to the
-last bit, as those of the loop that makes one run after the other.
+If actions affect neither the next state nor anything else that the world keeps, all runs of one kind of agent are in
+the same state at every step, and only their numbers differ. One kernel then takes a step of all runs before the next
+step, and the processor handles eight runs with the instructions of one. The numbers are bit for bit those of the loop
+that makes one run after the other.
 
-If a step of the world draws no random numbers, each action is tried only once for all runs, so costly steps are shared:
-the sines of the two-state world are computed once for 32 runs. If it draws some, each run takes its own step.
+If a step of the world draws no random numbers, each action is tried only once for all runs, so costly steps are
+shared: the sines of the two-state world are computed once for 32 runs. Otherwise each run takes its own step.
 
 All this is checked at every step. If actions do affect the world, or a step breaks the rules, `walk_lanes` returns
-False, and the runs are made again, one after the other.
+False, and the runs are repeated one by one.
 
-Runs are taken side by side if the agent learns by rules without loops, in a world whose course the actions do not
-change, and if they are so many that the time which is saved is more than compiling takes. No number depends on it. Only
-`runs/stack.py` imports this file, and only then.
+Lanes are used if the agent learns by rules without loops, in a world that is unaffected by its actions, and if there
+are enough runs to repay the compilation. The numbers are the same either way. Only `runs/batch.py` imports this file,
+and only then.
 """
 
 from __future__ import annotations
@@ -53,34 +53,34 @@ from sojourn.worlds.truth import watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 
-WIDTH = 8  # numbers in a wide register: so many lanes are taken at once
-MOST_ACTIONS = 4  # all actions' values of a state are read where one is asked for
+WIDTH = 8  # numbers in a SIMD register
+MOST_ACTIONS = 4  # at most this many actions, since all of a state's values are read to select one
 _BLOCK = 200_000  # steps between two checks of the halt flag: a fraction of a second
 
 Words: TypeAlias = npt.NDArray[np.uint64]  # streams
 
 
 class LaneRuns(NamedTuple):
-    """The runs: in each part, the last axis is the lane."""
+    """The runs; in each field, the last axis is the lane."""
 
     agents: Agent
     totals: Totals
     rngs: Words
     world_rngs: Words
-    invalid: Flags  # lanes whose numbers must not be used
+    invalid: Flags  # lanes whose results must be discarded
 
 
 # --- The world's step -----------------------------------------------------------------------
 
 
 class Shared(NamedTuple):
-    """For worlds that draw nothing in a step: each action is tried once, and each lane takes the outcome of its own."""
+    """For worlds that draw nothing in a step: each action is tried once, and each lane selects its own outcome."""
 
     actions: tuple[int, ...]
 
 
 class PerLane(NamedTuple):
-    """For worlds that draw in a step: each lane takes its own step, with its own stream."""
+    """For worlds that draw random numbers in a step: each lane takes its own step, with its own stream."""
 
     actions: tuple[int, ...]
 
@@ -108,7 +108,7 @@ class OwnSteps(NamedTuple):
 def world_step(
     mode: Mode, world: World, state: int, rng: Stream, rngs: Words
 ) -> tuple[World, int, ActionOutcomes | OwnSteps, bool]:
-    """Return the world after a step, the next state, what lanes need to take the step, and whether all is as lanes need it."""
+    """Return the world after a step, the next state, what lanes need to take the step, and whether lanes can take it."""
     raise no_rule("world_step", mode)
 
 
@@ -116,7 +116,7 @@ def world_step(
 def lane_outcome(
     outcomes: Value, state: int, action: int, lane: int, num_states: int
 ) -> tuple[float, float, bool]:
-    """Return the reward and the duration of an action, and whether the world went on as expected."""
+    """Return the reward and the duration of an action, and whether the world moved as expected."""
     raise no_rule("lane_outcome", outcomes)
 
 
@@ -138,7 +138,7 @@ def _each_action(
 
 
 def _resolve_each_action(world: Numba, state: Numba, rng: Numba, actions: Numba) -> Function:
-    """Return the same for compiled code, written out, since the length of a tuple is part of its type."""
+    """Return the same for compiled code, generated, since the length of a tuple is part of its type."""
     numbers = range(actions.count)
     steps = "".join(
         f"    world_{i}, state_{i}, reward_{i}, duration_{i} = step(world, state, {i}, rng)\n"
@@ -218,7 +218,7 @@ def step_in_lane(now: LaneStep, lane: int) -> None:
     """Take one step of one run, as `_stretch` in `runs/loop.py` does, except that the next state is known."""
     runs, state = now.runs, now.state
     agent, totals = one_lane(runs.agents, lane), one_lane(runs.totals, lane)
-    action: Any  # a whole number, where actions can be listed
+    action: Any  # an int, where actions can be enumerated
     action, explored = _draw(agent, state, one_lane(runs.rngs, lane))
     offered = is_offered(state, action, now.num_states, now.num_actions)
     reward, duration, sound = lane_outcome(now.outcomes, state, action, lane, now.num_states)
@@ -232,7 +232,7 @@ def step_in_lane(now: LaneStep, lane: int) -> None:
 def _side_by_side(
     world: World, state: int, steps: int, count: int, runs: LaneRuns, course: Course, mode: Mode
 ) -> tuple[World, int, bool]:
-    """Take `steps` steps with all lanes; stop and return False at a step that they cannot share."""
+    """Take `steps` steps with all lanes; return False at a step that they cannot share."""
     world, runs = borrowed(world), opened(runs, mode.actions)
     rng = np.empty(4, dtype=np.uint64)
     for _ in range(steps):
@@ -260,10 +260,10 @@ def _begin(world: World, count: int, runs: LaneRuns) -> tuple[World, int, bool]:
 def walk_lanes(
     world: World, runs: LaneRuns, course: Course, mode: Mode, curves: Curves, rows: RunRows, halt: Flags
 ) -> bool:
-    """Make the runs of all lanes; write nothing and return False if their numbers must not be used."""
+    """Make the runs of all lanes; if their results must be discarded, write nothing and return False."""
     world, state = borrowed(world), 0
     count, points = len(rows.which), curves.points
-    wide = (count + WIDTH - 1) // WIDTH * WIDTH  # lanes that are left over repeat the last run
+    wide = (count + WIDTH - 1) // WIDTH * WIDTH  # surplus lanes repeat the last run
     lanes = opened(runs, mode.actions)
     curve = np.empty((count, *curves.means.shape[1:]))
     missing = np.empty(count, dtype=np.int64)
@@ -303,22 +303,22 @@ def walk_lanes(
     return sound
 
 
-# --- Which runs are taken side by side -------------------------------------------------------
+# --- Which runs are taken in lanes -----------------------------------------------------------
 
 
 class LaneGroup(NamedTuple):
-    """Runs that can be taken side by side: a stack of agents in one world, with the streams [run, world or agent, word]."""
+    """Runs that lanes can take: a stack of agents in one world, with the streams [run, world or agent, word]."""
 
     world: World
     agents: Agent
     rngs: Words
     course: Course
     mode: Mode
-    one_world: bool  # whether worlds begin alike whatever the seed
+    one_world: bool  # whether the world starts the same for all seeds
 
 
 def lane_group(world: World, agents: Agent, rngs: Words, course: Course) -> LaneGroup | None:
-    """Return runs as a group, or None if they cannot be taken side by side, or not with profit."""
+    """Return runs as a group, or None if lanes cannot take them, or would not pay."""
     fits = (
         is_unswayed(world)
         and observed(world) is None
@@ -338,7 +338,7 @@ def lane_group(world: World, agents: Agent, rngs: Words, course: Course) -> Lane
 
 
 def _is_loop_free(agents: Agent) -> bool:
-    """Whether agents learn by rules that know of no loop but over actions: all they have are numbers and tables."""
+    """Whether agents learn by rules that loop over nothing but actions: they consist of numbers and tables only."""
     return (
         type(agents) is LearningAgent and not isinstance(agents.method, Relative) and _has_plain_parts(agents)
     )
@@ -351,7 +351,7 @@ def _has_plain_parts(part: Field) -> bool:
 
 
 def _draws(world: World, rng: Stream) -> bool:
-    """Whether a world draws numbers in its first step."""
+    """Whether a world draws random numbers in its first step."""
     rng = rng.copy()
     begun, state = _start(world, rng)
     before = rng.copy()
@@ -361,9 +361,9 @@ def _draws(world: World, rng: Stream) -> bool:
 
 
 def chunks(group: LaneGroup, seeds: Ints, per_curve: int) -> list[Ints]:
-    """Return the numbers of runs to be taken side by side; `seeds` tells which have the same seed.
+    """Return the indices of runs to be taken together; `seeds` says which share a seed.
 
-    Runs that share a curve, `per_curve` of them, are in the order of their numbers, as their mean needs them.
+    Runs that share a curve, `per_curve` of them, stay in order, because their mean depends on it.
     """
     runs = np.arange(len(seeds))
     if group.one_world:
@@ -378,7 +378,7 @@ def chunks(group: LaneGroup, seeds: Ints, per_curve: int) -> list[Ints]:
 def run_in_lanes(
     group: LaneGroup, seeds: Ints, curves: Curves, rows: RunRows, halt: Flags, compiled: bool = True
 ) -> Iterator[Ints]:
-    """Make runs side by side; yield the numbers of those that are to be made one after the other, at once."""
+    """Make runs in lanes; yield the indices of those that have to be made one by one."""
     parts = chunks(group, seeds, curves.group)
     if len(seeds) < WIDTH * len(parts):
         yield np.arange(len(seeds))

@@ -1,8 +1,8 @@
 """Run an agent in a world: one fused loop for every world, agent and estimator.
 
-A seed makes two independent streams of random numbers, one for the world and one for the
-agent, so all agents meet the same noise of the world under the same seed. The memory that the
-loop needs does not depend on the number of steps, and the loop can be interrupted at any time.
+A seed makes two independent random streams, one for the world and one for the agent, so under the same seed all
+agents meet the same noise. The loop's memory does not depend on the number of steps, and the loop can be interrupted
+at any time.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 _watched = watched.bare
 
-Streams: TypeAlias = npt.NDArray[np.uint64]  # the world's and the agent's, one in each row
+Streams: TypeAlias = npt.NDArray[np.uint64]  # two rows: the world's stream and the agent's
 
-_BLOCK = 5_000_000  # steps between two checks for an interrupt: a fraction of a second
+_BLOCK = 5_000_000  # steps between checks for an interrupt: a fraction of a second
 
 
 class Curve(NamedTuple):
-    """The totals of a run and its estimated rate, recorded after some of its steps.
+    """The totals of a run and its estimated rate at some of its steps.
 
     step            the number of steps taken so far
     reward          their total reward
@@ -75,25 +75,25 @@ class Curve(NamedTuple):
     rate: Column
 
 
-PARTS = Curve._fields[1:]  # what is recorded at each point; the steps are known beforehand
+PARTS = Curve._fields[1:]  # recorded at each point; the steps are known beforehand
 
 
 class Run(NamedTuple):
     """One run: the trained agent, its totals, and a curve of how they grew.
 
     `rate` is the agent's own estimate; `reward / duration` is what was earned. `duration` is the total time, the
-    clock at the end. The `greedy_` figures are over accepted steps only, those that took the greedy action in the
-    agent's reading. `diverged` says that the rate or a value is no longer finite; values that are -inf from the
-    beginning do not count, since they mark actions that a state does not have.
+    clock at the end. The `greedy_` figures cover accepted steps only, those that took the greedy action as the
+    agent sees it. `diverged` says that the rate or a value is no longer finite, except for initial values of
+    -inf, which mark actions that a state does not have.
 
     >>> import sojourn as sj
-    >>> world = sj.worlds.Tabular(sj.problems.long_return())  # 30 in a time of 2, then the way back in 1
+    >>> world = sj.worlds.Tabular(sj.problems.long_return())  # 30 in a time of 2, then back in a time of 1
     >>> result = run(world, sj.agents.policy_agent([0, 0], num_actions=2), steps=100)
     >>> result.reward, result.duration, result.rate
     (1500.0, 150.0, 10.0)
     """
 
-    agent: Any  # of the type that was given
+    agent: Any  # of the type given
     rate: float
     reward: float
     duration: float
@@ -104,19 +104,19 @@ class Run(NamedTuple):
     seed: int
     curve: Curve
     diverged: bool
-    truth: Truth | None = None  # only in a world that knows its gain at every time
+    truth: Truth | None = None  # only if the world knows its gain at every time
 
     @property
     def dynamic_regret(self) -> float:
-        """How much more the best policy of each time would have earned, in a world that changes.
+        """How much more the best policy at each time would have earned, in a world that changes.
 
-        It is the sum over all steps of duration times the gain at the step's beginning, minus the sum of the rewards.
+        It is the sum over all steps of duration times the gain at the step's start, minus the sum of the rewards.
         """
         return self._known.dynamic_regret
 
     @property
     def tracking_error(self) -> float:
-        """The mean over time of the squared error of the agent's rate before each step, without the first 100 steps."""
+        """The time-weighted mean squared error of the agent's rate before each step, without the first 100 steps."""
         return self._known.tracking_error
 
     @property
@@ -146,9 +146,9 @@ def run(
 ) -> Run:
     """Let `agent` learn in `world` for a number of episodes, each of `steps` steps.
 
-    `record` asks for a curve: a number of log-spaced points, or an array of step counts
-    such as `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in
-    Python, about a thousand times slower, for a debugger.
+    `record` asks for a curve: a number of log-spaced points, or an array of step counts such as
+    `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in Python, for a debugger, about a
+    thousand times slower.
 
     >>> from sojourn.agents.constructors import harmonic_r
     >>> from sojourn.worlds.two_state import TwoState
@@ -176,13 +176,13 @@ def run(
 
 
 def ready(world: W, agent: A) -> tuple[W, A]:
-    """Return world and agent as the loop needs them, or raise an error that says what is wrong with them."""
+    """Return world and agent in the form that the loop needs, or raise an error that says what is wrong with them."""
     world = ready_world(world)
     return world, ready_for(world, agent)
 
 
 def ready_for(world: World, agent: A) -> A:
-    """Return an agent as the loop needs it in a world that is ready, or raise an error that says what is wrong."""
+    """Return an agent in the form that the loop needs for a ready world, or raise an error that says what is wrong."""
     agent = ready_agent(agent)
     wrong = unlike(world, agent)
     if wrong:
@@ -194,7 +194,7 @@ def ready_for(world: World, agent: A) -> A:
 
 
 def unlike(world: World, agent: Agent) -> str:
-    """Return why the agent's values do not fit the world's states and actions, or an empty text if they do."""
+    """Return why the agent's values do not fit the world's states and actions, or an empty string if they do."""
     name, wanted = type(world).__name__, extent(world)
     is_vector = observed(world) is not None
     if reads_vectors(agent.values) != is_vector:
@@ -210,7 +210,7 @@ def unlike(world: World, agent: Agent) -> str:
 
 
 def without_missing(world: World, agent: A) -> A:
-    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
+    """Return an agent, or a stack of agents, that never takes a missing action."""
     available = getattr(world, "available", None)
     if available is None or available.all():
         return agent
@@ -218,7 +218,7 @@ def without_missing(world: World, agent: A) -> A:
 
 
 def rehearse(world: World, agent: Agent) -> None:
-    """Take two steps and check what each rule returns; world and agent stay as they were."""
+    """Take two steps and check what each rule returns; world and agent are not modified."""
     agent = copied(agent)
     world_rng, agent_rng = streams(0, 2)
     world, state = returned(start, world, world_rng, parts=("world", "state"))
@@ -240,7 +240,7 @@ def rehearse(world: World, agent: Agent) -> None:
 
 
 def _check_action(world: World, agent: Agent, action: Action) -> None:
-    """Raise an error if the world's actions are whole numbers and this one is a float, or the other way round."""
+    """Raise an error if the world's actions are ints and this one is a float, or vice versa."""
     counts = controlled(world) is None
     if isinstance(action, int | np.integer) != counts:
         wanted = "a whole number" if counts else "a float"
@@ -253,7 +253,7 @@ def _check_action(world: World, agent: Agent, action: Action) -> None:
 
 
 class Walk(NamedTuple):
-    """Where a run stands between two steps."""
+    """The state of a run between two steps."""
 
     world: World
     agent: Agent
@@ -265,9 +265,9 @@ class Walk(NamedTuple):
 def go_on(
     walk: Walk, course: Course, points: Points, curve: Floats, fault: Column, stop: Flags, rngs: Streams
 ) -> Walk:
-    """Walk to the end of the course; stop early at a fault, which is recorded, or when `stop` is set from outside.
+    """Walk to the end of the course; stop early at a fault, which is recorded, or when another thread sets `stop`.
 
-    The curve, [part, point], is recorded at the steps in `points`, whose last is `NEVER`.
+    The curve, [part, point], is recorded at the steps in `points`, which end with `NEVER`.
     """
     world_rng, agent_rng = rngs[0], rngs[1]
     steps, episode = walk.totals.steps, course.episode
@@ -300,25 +300,25 @@ _walk = kernel(go_on)
 def _stretch(
     walk: Walk, count: int, course: Course, fault: Column, world_rng: Stream, agent_rng: Stream
 ) -> Walk:
-    """Take `count` steps, or fewer if time is up or the agent stops to think. Every step is taken here.
+    """Take `count` steps, or fewer if time is up or the agent pauses to think. Every step is taken here.
 
-    The arrays of the walk that is returned are borrowed from the one that is given.
+    The arrays of the returned walk are borrowed from the given one.
     """
     world, agent, state, totals = borrowed(walk.world), borrowed(walk.agent), walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not is_state(state, num_states):
-        _blame(fault, -1, -1, 0.0, 1.0, spot(state))
+        _record_fault(fault, -1, -1, 0.0, 1.0, spot(state))
         return Walk(world, agent, state, totals)
-    # On a fault it returns and does not break: with a break, Numba counts references in every step.
+    # On a fault it returns rather than breaks: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
         if not is_offered(state, action, num_states, num_actions):
-            _blame(fault, spot(state), action, 0.0, 1.0, 0)
+            _record_fault(fault, spot(state), action, 0.0, 1.0, 0)
             return Walk(world, agent, state, totals)
         world = _watched(world, _value(agent.rate))
         world, next_state, reward, duration = _step(world, state, action, world_rng)
         if not (is_state(next_state, num_states) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
-            _blame(fault, spot(state), action, reward, duration, spot(next_state))
+            _record_fault(fault, spot(state), action, reward, duration, spot(next_state))
             return Walk(world, agent, state, totals)
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         totals = counted(totals, reward, duration, agent.accepted)
@@ -329,7 +329,7 @@ def _stretch(
 
 
 @inlined
-def _blame(
+def _record_fault(
     fault: Column, state: float, action: Action, reward: float, duration: float, next_state: float
 ) -> None:
     """Record a step that breaks the rules."""
@@ -344,12 +344,12 @@ def _blame(
 def walk_through(
     world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
-    """Run an agent in a world; `ready` has already checked both."""
+    """Run an agent in a world; both have passed `ready`."""
     curve, fault = np.empty((len(PARTS), len(points))), np.zeros(6)
     recording = np.append(points, NEVER), curve, fault, StopFlag().flag, np.array(streams(seed, 2))
     walk = Walk(world, copied(agent), first_state(world), Totals())
-    # At its end, a compiled walk is turned back into Python objects, and Numba crashes if it is
-    # interrupted there. Signals reach the main thread only, so the work is done in another thread.
+    # At its end, a compiled walk is converted back into Python objects, and Numba crashes if that is
+    # interrupted. Signals reach the main thread only, so the work is done in another thread.
     with ThreadPoolExecutor(1) as pool:
         while walk.totals.steps < length.total:
             until = min(length.total, walk.totals.steps + _BLOCK)

@@ -1,6 +1,6 @@
-"""Show the progress of long work, and stop it.
+"""Shows the progress of long-running work, and stops it.
 
-Progress is a bar on a terminal; elsewhere it is a line soon after the start and then every few seconds.
+On a terminal, progress is a bar; elsewhere it is a line soon after the start and then every few seconds.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sojourn.rules.arrays import Flags
 
 
 class Advance(Protocol):
-    """The function that long work calls whenever some of it is finished."""
+    """The callback that long-running work calls whenever some of it is finished."""
 
     def __call__(self, steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
-        """Count steps that are done, and runs that failed.
+        """Count finished steps and failed runs.
 
-        Steps done `earlier`, before a restart, are left out of the speed. A note is shown beside the speed.
+        Steps done `earlier`, before a restart, do not count towards the speed. A note is shown beside the speed.
         """
 
 
 _SECONDS_BETWEEN_LINES = 5.0
-_SECONDS_TO_FIRST_LINE = 0.5  # work that fails or finishes at once is not announced
-_TELLING = 0.05  # the share of the work that must be done before the time left is estimated
+_SECONDS_TO_FIRST_LINE = 0.5  # seconds of silence, for work that fails or finishes at once
+_TELLING = 0.05  # the share of the work that must be done before the remaining time is estimated
 
 
 def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
@@ -39,7 +39,7 @@ def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note:
 
 @contextlib.contextmanager
 def progress(label: str, total: float, unit: str = "steps") -> Iterator[Advance]:
-    """Yield a function to be called whenever some of the work is finished."""
+    """Yield a callback for finished work."""
     shown = _bar if sys.stderr.isatty() else _lines
     with shown(printable(label), total, unit) as advance:
         yield advance
@@ -94,7 +94,7 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
             first.cancel()
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
-            # The first steps had to wait for compilation, so they say nothing about the rest.
+            # The first steps waited for compilation, so they say nothing about the rest.
             ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not known yet"
             print(  # noqa: T201 - this is what it is for
                 f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "
@@ -124,9 +124,9 @@ def _speed(done: float, seconds: float, unit: str) -> str:
 
 
 class StopFlag:
-    """Stops one piece of work, such as a sweep: its compiled loops look at `flag` every few million steps.
+    """Stops one piece of work, such as a sweep: its compiled loops check `flag` every few million steps.
 
-    A copy in another process is never set: whatever started that process must stop the work there.
+    A copy in another process is never set: whoever started that process must stop the work there.
 
     >>> stop = StopFlag()
     >>> stop.set()
@@ -138,7 +138,7 @@ class StopFlag:
         self.flag: Flags = np.zeros(1, dtype=np.bool_)
 
     def set(self) -> None:
-        """Stop all loops that have this flag."""
+        """Stop all loops that check this flag."""
         self.flag[0] = True
 
     @property

@@ -1,4 +1,4 @@
-"""How long a run is, and what is recorded of it: its totals, its curve, and for a batch the arrays of all runs."""
+"""The length of a run, and what is recorded: its totals, its curve, and the arrays of all runs in a batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _value = value.bare
 
 
 class Length(NamedTuple):
-    """How long a run is: some episodes of `steps` steps each, or until the clock reaches `time`, if that is earlier.
+    """The length of a run: episodes of `steps` steps each, or until the clock reaches `time`, if that is earlier.
 
     >>> Length(steps=1000, episodes=4).total
     4000
@@ -44,12 +44,12 @@ class Length(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The steps of all episodes together."""
+        """The total number of steps."""
         return self.steps * self.episodes
 
 
 class Course(NamedTuple):
-    """How far a walk goes: its last step or time, the steps of an episode, and the size of the world."""
+    """Where a walk ends: its last step or time, the steps of an episode, and the size of the world."""
 
     until: int
     episode: int
@@ -148,7 +148,7 @@ def no_totals(count: int) -> Totals:
 
 @inlined
 def totals_in(numbers: Floats) -> Totals:
-    """Return the totals that stand at the beginning of an array, in the order of their fields."""
+    """Return the totals stored at the beginning of an array, in the order of their fields."""
     return Totals(
         steps=int(numbers[0]),
         reward=numbers[1],
@@ -174,7 +174,7 @@ def write_totals(numbers: Floats, totals: Totals) -> None:
 
 
 class Recording(NamedTuple):
-    """What is recorded of the runs of a batch besides their totals.
+    """What is recorded of a batch's runs besides their totals.
 
     Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
     """
@@ -185,7 +185,7 @@ class Recording(NamedTuple):
 
 
 class RunRows(NamedTuple):
-    """What is recorded of each run, a row for each."""
+    """What is recorded of each run, a row per run."""
 
     which: Ints  # the runs to make
     totals: Totals  # a stack of them
@@ -198,7 +198,7 @@ class RunRows(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What is recorded of each group of runs: mean and deviation of their curves, [group, part, point]."""
+    """What is recorded of each group of runs: the mean and deviation of their curves, [group, part, point]."""
 
     points: Points
     group: int
@@ -208,7 +208,7 @@ class Curves(NamedTuple):
 
 @compiled_apart
 def fold(curves: Curves, run: int, curve: Floats) -> None:
-    """Add the curve of a run to its group's mean and sum of squared deviations; runs must be added in their order."""
+    """Add the curve of a run to its group's mean and sum of squared deviations; runs must be added in order."""
     mean, spread = curves.means[run // curves.group], curves.spreads[run // curves.group]
     count = run % curves.group + 1
     for part in range(curve.shape[0]):

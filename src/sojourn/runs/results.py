@@ -1,4 +1,4 @@
-"""Results as tidy tables: one row for each run, in Parquet.
+"""Results as tidy Parquet tables: one row for each run.
 
 `results.parquet` has these columns, in this order; the schema's version is SCHEMA_VERSION:
 
@@ -56,11 +56,10 @@ __getattr__ = moved_names(__name__)
 # 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
 # policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.
 SCHEMA_VERSION = 6
-POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 TEXTS = ("cell", "world", "agent", "error")
-NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # columns that every reader needs
+NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # required columns
 
 
 def results_frame(
@@ -72,7 +71,7 @@ def results_frame(
     *,
     policies: bool,
 ) -> pl.DataFrame:
-    """Return rows of the results, with a column `seconds` that `merge` moves to a table of its own.
+    """Return rows of the results, with a column `seconds` that `merge` moves to its own table.
 
     The exact gains are those of each run's world and of its final policy; NaN where one is not known.
     """
@@ -91,7 +90,7 @@ def results_frame(
     for name, figures in zip(TRUTHS, (batch.dynamic_regrets, batch.tracking_errors), strict=True):
         columns[name] = _sound(name, figures, failed).fill_nan(None)
     state = columns.pop("state")
-    columns["state"] = state.set(state < 0, None)  # beside the policy; a vector has no number
+    columns["state"] = state.set(state < 0, None)  # a vector has no number
     if policies:
         columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)
@@ -106,7 +105,7 @@ def _sound(name: str, figures: Column, failed: Column) -> pl.Series:
 
 
 def policy_column(policies: Ints) -> pl.Series:
-    """Return policies, one in each row, as a column.
+    """Return policies, one per row, as a column.
 
     >>> policy_column(np.array([[0, 70_000]])).to_list()
     [[0, 70000]]
@@ -152,7 +151,7 @@ def _at_points(specification: Mapping[str, pl.Series], points: Points, count: in
 
 
 def claim_folder(folder: Path, mark: str = "sweep") -> None:
-    """Raise an error if a folder holds anything but an earlier run, so that nothing is overwritten."""
+    """Raise an error if a folder holds anything but an earlier run, so that nothing else is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
     if not folder.is_dir() or (folder / mark).exists():
@@ -164,13 +163,13 @@ def claim_folder(folder: Path, mark: str = "sweep") -> None:
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
-    """Merge the parts into the final tables, in their order and in constant memory."""
+    """Merge the parts into the final tables, in order and in constant memory."""
     rows = pl.scan_parquet(parts)
     if curve_parts:
         write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))
     timings = rows.select("cell", "seed", "seconds")
     write_whole(folder / TIMINGS, timings.sink_parquet)
-    # Written last, since its presence means that everything is done.
+    # Written last: its presence means that everything is done.
     write_whole(folder / RESULTS, lambda path: rows.drop("seconds").sink_parquet(path))
 
 
@@ -229,14 +228,14 @@ def _check(path: Path, schema: pl.Schema) -> None:
 
 
 def export_csv(table: pl.DataFrame, path: Path) -> None:
-    """Write a table as CSV; a policy is written as its actions with spaces between them."""
+    """Write a table as CSV; a policy is written as its actions, separated by spaces."""
     if "policy" in table.columns:
         table = table.with_columns(pl.col("policy").cast(pl.List(pl.String)).list.join(" "))
     write_whole(path, table.write_csv)
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each world and agent: how many runs, how many failed, what they earned."""
+    """Return one row for each world and agent: the number of runs, of failures, and what they earned."""
     earned = pl.col("reward") / pl.col("duration")
     return table.group_by("world", "agent", maintain_order=True).agg(
         pl.col("cell").n_unique().alias("cells"),

@@ -24,10 +24,9 @@
     kind = "smart"                              # the step size of each pair, divided by how often it is visited
     step_size = { frequency_adjusted = 0.001 }
 
-An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
-makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
-and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
-such as a market, are run to their end if `steps` is not given.
+An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count) makes it an axis of its
+world's or agent's grid. A *cell* is one world with one agent and all options fixed; a *run* is a cell with a seed.
+Worlds with a natural length, such as a market, are run to their end if `steps` is not given.
 
     [[world]]
     kind = "market"
@@ -48,8 +47,8 @@ files are worlds too, and their results include the exact gain:
     kind = "model"
     data = "my-queue.toml"
 
-Your own code can be named everywhere, as `package.module:name`; modules in the current folder are found. The option
-`rate` names an estimator, yours or one of ours; it may have options of its own, some of which may be axes:
+Your own code can be named everywhere, as `package.module:name`, also from modules in the current folder. The option
+`rate` names an estimator, yours or ours; it may have options of its own, which may be axes:
 
     [[world]]
     kind = "mine:Queue"                         # a world, or a function that returns a model
@@ -91,7 +90,7 @@ from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
-Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists are axes
+Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; lists are axes
 
 # Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
@@ -104,7 +103,7 @@ RULES_VERSION = 6
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")
-MOST_CHOICES = 10_000  # of an option: each is tried when the sweep is read
+MOST_CHOICES = 10_000  # choices of an option: each is tried when the sweep is read
 _SPACES = ("logspace", "linspace")
 _OWN = ("spacing", "curves", "policies", "time")
 _TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
@@ -115,7 +114,7 @@ _TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
 
 @dataclass(frozen=True)
 class Entry:
-    """A kind of world or agent and its options; options that are lists are axes of a grid.
+    """A kind of world or agent and its options; lists are the axes of a grid.
 
     >>> entry = Entry("smart", {"step_size": [0.01, 0.1], "exploration": 0.2})
     >>> len(entry), list(entry.grid())[1]
@@ -124,7 +123,7 @@ class Entry:
 
     kind: str
     options: Axes = field(default_factory=dict)
-    label: str = ""  # its name in the results; its kind if not given
+    label: str = ""  # its name in the results; by default its kind
 
     def grid(self) -> Iterator[Options]:
         """Yield the options of every combination, in order."""
@@ -133,7 +132,7 @@ class Entry:
             yield dict(zip(axes, combination, strict=True))
 
     def samples(self) -> Iterator[Options]:
-        """Yield a few combinations in which every choice of every axis occurs: enough to check them all."""
+        """Yield a few combinations that cover every choice of every axis: enough to check them all."""
         first = next(self.grid())
         yield first
         for name, choice in self.options.items():
@@ -145,7 +144,7 @@ class Entry:
 
 
 def choices(choice: Choice | Axis) -> Sequence[Choice]:
-    """Return the choices of an option: those in the list, or the only one.
+    """Return the choices of an option: its list, or the only one.
 
     >>> choices([1.0, 2.0]), choices("word")
     ([1.0, 2.0], ['word'])
@@ -186,7 +185,7 @@ def expand(given: Given) -> Choice | list[Choice]:
 
 
 def _choice(given: Given) -> Choice:
-    """Return one choice; a whole number becomes a float, so that 1 and 1.0 are one choice."""
+    """Return one choice; an int becomes a float, so that 1 and 1.0 are the same choice."""
     if isinstance(given, bool | str):
         return given
     if isinstance(given, int | float):
@@ -234,7 +233,7 @@ def spaced(space: str, first: float, last: float, count: int) -> list[float]:
 @told
 @dataclass(frozen=True)
 class Sweep:
-    """All worlds with all agents and all seeds. Creating a sweep checks every option.
+    """All worlds with all agents and all seeds. Constructing a sweep checks every option.
 
     >>> worlds = [Entry("two_state", {"log_scale": [1e-3, 1e-2]})]
     >>> sweep = Sweep(worlds, [Entry("smart"), Entry("harmonic_r")], seeds=[0, 1, 2], steps=1000)
@@ -245,7 +244,7 @@ class Sweep:
     worlds: list[Entry]
     agents: list[Entry]
     seeds: list[int]
-    steps: int | list[int] | None = None  # one length or several; if None, those of the worlds themselves
+    steps: int | list[int] | None = None  # one length or several; by default the worlds' natural lengths
     episodes: int = 1
     record: int = 0
     name: str = "sweep"
@@ -304,7 +303,7 @@ class Sweep:
             raise ValueError("seeds contains the same seed twice")
 
     def _check_options(self) -> None:
-        """Build a world and an agent with every choice of every option, and check that they fit each other."""
+        """Build a world and an agent with every choice of every option, and check that they fit together."""
         worlds = []
         for index, entry in enumerate(self.worlds):
             with placed(f"world {index + 1} ({listed([entry.kind])})"):
@@ -336,7 +335,7 @@ class Sweep:
 
     @property
     def lengths(self) -> list[int] | None:
-        """The lengths of an episode, if the sweep sets them."""
+        """The episode lengths, if the sweep sets them."""
         return [self.steps] if isinstance(self.steps, int) else self.steps
 
     @property
@@ -346,7 +345,7 @@ class Sweep:
 
     @functools.cached_property
     def num_steps(self) -> int:
-        """The number of steps of all runs together; with a time, the largest possible number."""
+        """The total number of steps of all runs; with a time, the largest possible number."""
         if self.lengths is not None:
             return self.num_runs // len(self.lengths) * sum(self.lengths) * self.episodes
         worlds = (build_world(entry.kind, options) for entry in self.worlds for options in entry.grid())
@@ -371,7 +370,7 @@ class Sweep:
         return known
 
     def to_json(self) -> str:
-        """Return the sweep as the text that its results folder keeps."""
+        """Return the sweep as JSON, as its results folder stores it."""
         entries = {
             name: [
                 {"kind": entry.kind, "label": entry.label, **_identified(entry.options)} for entry in group
@@ -387,17 +386,17 @@ class Sweep:
 
 
 def _check_different(name: str, entries: list[Entry]) -> None:
-    """Raise an error if two entries share a combination of options, whose runs would be made twice."""
+    """Raise an error if two entries share a combination of options, whose runs would be duplicated."""
     axes = [_texts(entry) for entry in entries]
     for (one, first), (other, second) in itertools.combinations(enumerate(entries), 2):
-        # Each grid has all combinations, so two grids share one if they share a choice on every axis.
+        # A grid has all combinations, so two grids share one if they share a choice on every axis.
         alike = first.kind == second.kind and axes[one].keys() == axes[other].keys()
         if alike and all(axes[one][option] & axes[other][option] for option in axes[one]):
             raise ValueError(f"{name} {one + 1} and {name} {other + 1} have a cell in common")
 
 
 def _texts(entry: Entry) -> dict[str, set[bytes]]:
-    """Return the choices of each option as the texts that ids are made from."""
+    """Return the choices of each option in the canonical form that ids are made from."""
     return {
         name: {canonical_text("", {name: choice}) for choice in choices(given)}
         for name, given in entry.options.items()
@@ -406,7 +405,7 @@ def _texts(entry: Entry) -> dict[str, set[bytes]]:
 
 @contextlib.contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Add to an error where in the sweep it is."""
+    """Add to an error its place in the sweep."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -431,9 +430,9 @@ def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
 
 
 def canonical_text(kind: str, options: Options) -> bytes:
-    """Return a kind and its options as a text that does not depend on their order or on where files are.
+    """Return a canonical text of a kind and its options, independent of their order and of where files are.
 
-    For the names of users' own code, the text includes a hash of the source.
+    For users' own code, it includes a hash of the source.
     """
     sources = users_sources(kind, options)
     written = [kind, _identified(options), *([sources] if sources else [])]
@@ -441,7 +440,7 @@ def canonical_text(kind: str, options: Options) -> bytes:
 
 
 def _identified(options: Axes) -> dict[str, Choice | list[Choice]]:
-    """Return options as they appear in ids and files: data as a hash of its content, a bool as a word."""
+    """Return options as they appear in ids and files: data as a content hash, a bool as a word."""
     written: dict[str, Choice | list[Choice]] = {}
     for name, given in options.items():
         several = [_identity(name, choice) for choice in choices(given)]

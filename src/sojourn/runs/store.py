@@ -1,10 +1,9 @@
-"""Run a sweep into a folder, on any executor; it can be killed at any time and resumed.
+"""Runs a sweep into a folder, on any executor; it can be killed at any time and resumed.
 
 A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a part in the
-folder, sealed and written whole or not at all. Running the sweep again executes the tasks that have no part yet. When
-none is missing, the parts are merged into the final tables. So it does not matter when or how often the sweep was
-stopped: the tables are the same as if it had never been. Nor does it matter if parts were damaged in the meantime: a
-damaged part is set aside, and its task is executed again.
+folder, sealed with a checksum and written atomically. Running the sweep again executes the tasks that have no part
+yet. When none is missing, the parts are merged into the final tables. So the tables are the same however often the
+sweep was stopped. A part that was damaged in the meantime is set aside, and its task is executed again.
 
 The folder holds `sweep.json` (the sweep), `sweep.log`, `parts/` while it is not finished,
 and the tables of `sojourn.runs.results` when it is.
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 _SWEEP, _LOG, _RULES = "sweep.json", "sweep.log", "rules"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
 _PART = re.compile(r"(\d{8})\.(rows|curves)\.([0-9a-f]{32})\.parquet")
-_ROUNDS = 3  # if parts are damaged in every round, the disk is at fault
+_ROUNDS = 3  # if parts are damaged in every round, the disk is faulty
 
 
 @dataclass
@@ -64,10 +63,10 @@ class SweepOutcome:
     """How a sweep ended."""
 
     runs: int
-    failed: int  # runs that broke a rule: they are in the table, with their error
-    lost: int  # runs that the executor lost: they are missing, and the next call makes them
+    failed: int  # runs that broke a rule: the table has them, with their error
+    lost: int  # runs that the executor lost: missing until the next call makes them
     seconds: float
-    reason: str = ""  # why the last of them were lost
+    reason: str = ""  # why the last ones were lost
 
     def whole(self) -> SweepOutcome:
         """Return this outcome if no runs were lost; otherwise raise an error."""
@@ -82,9 +81,9 @@ class SweepOutcome:
 def run_sweep(
     sweep: Sweep, folder: str | Path, executor: Executor, jobs: int, progress: Advance = no_progress
 ) -> SweepOutcome:
-    """Run the tasks of a sweep that are not in its folder yet, then merge all of them into tables.
+    """Run the tasks of a sweep that are not in its folder yet, then merge all results into tables.
 
-    It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
+    It can be stopped at any moment: finished tasks are kept, and the next call resumes from there.
 
     `folder` belongs to this sweep alone. `executor` is any executor of `concurrent.futures`, and `jobs` is how many
     tasks it runs at once; `progress` is called with the steps and failed runs of each finished task.
@@ -117,7 +116,7 @@ def run_sweep(
         parts = Parts(folder, curves=sweep.record > 0)
         parts.claim(source_digest())
         work = _Work(sweep, parts, executor, jobs, progress, log)
-        files = work.run_to_the_end(folder)
+        files = work.run_until_complete(folder)
         if lost := sweep.num_runs - work.runs:
             log.info("%d runs were lost: %r", lost, work.reason)
             return SweepOutcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, work.reason)
@@ -138,17 +137,17 @@ class _Work:
     jobs: int
     progress: Advance
     log: logging.Logger
-    tasks: list[str] = field(default_factory=list)  # the identities of the tasks so far, in their order
-    runs: int = 0  # how many runs have been written to parts
-    reason: str = ""  # why the last task that was lost has no part
+    tasks: list[str] = field(default_factory=list)  # the identities of the tasks so far, in order
+    runs: int = 0  # the number of runs written to parts
+    reason: str = ""  # why the last lost task failed
 
-    def run_to_the_end(self, folder: Path) -> list[list[Path]]:
-        """Execute the missing tasks until all parts are there and sound; return their files, or none if runs were lost."""
+    def run_until_complete(self, folder: Path) -> list[list[Path]]:
+        """Execute missing tasks until all parts are intact; return their files, or none if runs were lost."""
         for _ in range(_ROUNDS):
             self.run_missing()
             if self.runs < self.sweep.num_runs:
                 return []
-            files, bad = self.parts.looked_through(self.tasks)
+            files, bad = self.parts.verify(self.tasks)
             if files:
                 return files
             for name in bad:
@@ -161,7 +160,7 @@ class _Work:
         raise OSError(f"{folder} damages what is written to it; choose a folder on another disk")
 
     def run_missing(self) -> None:
-        """Execute the tasks that have no part; if anything stops this, running tasks stop too."""
+        """Execute the tasks that have no part; if this is interrupted, running tasks stop too."""
         self.tasks, self.runs, self.reason = [], 0, ""
         stop, missing = StopFlag(), self.missing()
         waiting: dict[Future[Executed], tuple[int, Task]] = {}
@@ -199,7 +198,7 @@ class _Work:
             executed = future.result()
         except (BrokenExecutor, OtherRulesError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
+        except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others continue
             self.reason = f"{type(error).__name__}: {error}"
             self.log.info("task %d was lost: %r", index, error)
             return
@@ -232,7 +231,7 @@ def _clean_up(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder; the system unlocks it when the process ends, however it ends."""
+    """Lock the folder; the operating system releases the lock however the process ends."""
     with open_to_append(folder / ".lock") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -307,16 +306,16 @@ def _without_versions(text: str) -> list[str]:
 
 
 def identity(task: Task, rules: str) -> str:
-    """Return a hash of a task and of the rules it is run by, which together determine what its part holds."""
+    """Return a hash of a task and of its rules, which together determine the contents of its part."""
     return hashlib.sha256(f"{rules} {task}".encode()).hexdigest()
 
 
 class Parts:
-    """The parts of a sweep in its folder: the results of each task, in files that are checked before they are merged.
+    """The parts of a sweep in its folder: the results of each task, in files that are verified before merging.
 
-    Each file has a seal in its name: a hash of its bytes and of the task it belongs to. The task determines which cells,
-    seeds and points the file holds, and by which rules they were run. A file with a wrong seal, whatever happened to
-    it, is set aside and never read as a table; its task is executed again.
+    Each file has a seal in its name: a hash of its bytes and of its task. The task determines which cells, seeds
+    and points the file holds, and by which rules they were run. A file with a wrong seal is set aside and never
+    parsed; its task is executed again.
     """
 
     def __init__(self, folder: Path, *, curves: bool) -> None:
@@ -324,7 +323,7 @@ class Parts:
         self._kinds = ("rows", "curves") if curves else ("rows",)
 
     def claim(self, rules: str) -> None:
-        """Raise an error if the sweep was begun with other rules, which may give different numbers."""
+        """Raise an error if the sweep was started with other rules, which may give different numbers."""
         path = self._folder / _RULES
         begun_with = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
         if self.written() and begun_with != rules:
@@ -336,7 +335,7 @@ class Parts:
             write_text(path, rules + "\n")
 
     def written(self) -> set[int]:
-        """Return the numbers of the tasks whose files exist; `looked_through` checks whether the files are sound."""
+        """Return the indices of the tasks whose files exist; `verify` checks them."""
         kinds: dict[int, set[str]] = {}
         for path in self._folder.iterdir():
             if found := _PART.fullmatch(path.name):
@@ -355,11 +354,11 @@ class Parts:
                     buffer.getvalue(),
                 )
 
-    def looked_through(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
-        """Return the files of each kind in the order of the tasks, given by their identities.
+    def verify(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
+        """Verify all parts; return the files of each kind in the order of the tasks, given by their identities.
 
-        Damaged files are set aside, and their names are returned too. If there are any, or if files are missing,
-        no files to merge are returned.
+        Damaged files are set aside, and their names are returned too. If any file is damaged or missing, no
+        files to merge are returned.
         """
         sound: dict[tuple[int, str], Path] = {}
         bad = []
@@ -391,7 +390,7 @@ def _is_sealed(path: Path, task: str, kind: str, seal: str) -> bool:
 
 
 def _seal(task: str, kind: str, handle: io.BytesIO | io.BufferedReader) -> str:
-    """Return the seal of a file that is read from its beginning."""
+    """Return the seal of an open file, read from its beginning."""
     return hashlib.file_digest(handle, lambda: hashlib.sha256(f"{task} {kind} ".encode())).hexdigest()[:32]
 
 
@@ -399,7 +398,7 @@ def _seal(task: str, kind: str, handle: io.BytesIO | io.BufferedReader) -> str:
 
 
 def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Return a task's rows of the results and of the curves."""
+    """Return a task's rows for the results and the curves."""
     ids = [cell for text in task.worlds.texts for cell in cell_ids(text, task.agents.texts, task.length)]
     first = np.zeros(task.num_runs, dtype=np.int64)
     specification = {
@@ -424,7 +423,7 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
 
 
 def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
-    """Return the planned steps of each run; if it ends at a time, that time and the steps it took."""
+    """Return the planned steps of each run; if it ends at a time, that time and the steps taken."""
     if math.isinf(task.length.time):
         return {"steps": pl.Series(np.full(task.num_runs, task.length.steps))}
     time = pl.Series(np.full(task.num_runs, task.length.time))
@@ -444,7 +443,7 @@ def _option_columns(task: Task) -> dict[str, pl.Series]:
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:
-    """Return a column with the entries at these places; numbers in a column of text become words."""
+    """Return a column of the entries at these indices; numbers in a text column become words."""
     if kind == pl.String:
         entries = [
             as_word(entry) if isinstance(entry, bool) else None if entry is None else str(entry)
@@ -456,7 +455,7 @@ def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.
 def _exact_gains(task: Task, batch: Batch) -> tuple[Floats, Floats]:
     """Return the exact gains of each run's world and of its final policy.
 
-    They are NaN where there is no model, and for policies where there is no policy or no sound run.
+    They are NaN without a model, and for policies also where the run failed or has no policy.
     """
     gains, policy_gains = np.full((2, len(task.worlds), task.runs_a_world), np.nan)
     sound = (~batch.diverged & (batch.errors == "")).reshape(gains.shape)
@@ -480,12 +479,12 @@ def _gain(variant: Variants) -> float:
     from sojourn.exact.solve import solve
 
     model = _model(variant)
-    return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
+    return np.nan if model is None else float(solve(model).gains[0])  # worlds start in state 0
 
 
 @functools.lru_cache(maxsize=64)
 def _judge(variant: Variants) -> tuple[PolicyGains, int | None] | None:
-    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
+    """Return the evaluator of a world's policies, and its last action if actions are numbered in reverse."""
     model = _model(variant)
     if model is None:
         return None

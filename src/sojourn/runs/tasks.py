@@ -1,7 +1,7 @@
-"""The tasks of a sweep: how it is cut, how a task is run, and what a sweep will take.
+"""The tasks of a sweep: how it is partitioned, how a task is run, and what a sweep will cost.
 
-A task is data, and `execute` can run it anywhere. How a sweep is cut depends on its
-content alone, so the n-th task is the same each time.
+A task is plain data, and `execute` can run it anywhere. The partition depends only on the sweep's content, so the
+n-th task is the same each time.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from sojourn.runs.spec import Entry, Sweep, canonical_text
 from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
-BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
-BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
+BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # limits of a task: about a third of a second
+BATCH_VALUES = 5_000_000  # entries of all Q tables in a task: 40 megabytes
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Variants:
-    """Some combinations of the options of an entry: the worlds of a task, or its agents.
+    """Some combinations of an entry's options: the worlds of a task, or its agents.
 
-    Its text determines all numbers, as ids of cells do, so what is built from it is cached under the text.
+    Its text determines all numbers, as the ids of cells do, so what is built from it is cached by the text.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Variants:
 
     @classmethod
     def of(cls, entry: Entry, options: list[Options]) -> Variants:
-        """Return the variants of an entry that have these options."""
+        """Return the variants of an entry with these options."""
         text = b"\n".join(canonical_text(entry.kind, choice) for choice in options)
         return cls(entry.kind, entry.label or entry.kind, options, text)
 
@@ -63,13 +63,13 @@ class Variants:
 
     @functools.cached_property
     def columns(self) -> dict[str, list[Choice | None]]:
-        """The options as columns of a table, with a row for each variant; null where a variant lacks one."""
+        """The options as columns of a table with a row for each variant; null where a variant lacks one."""
         flat = [flattened(options) for options in self.options]
         names = dict.fromkeys(name for options in flat for name in options)
         return {name: [options.get(name) for options in flat] for name in names}
 
     def each(self) -> Iterator[Variants]:
-        """Yield every variant by itself."""
+        """Yield each variant separately."""
         for options, text in zip(self.options, self.texts, strict=True):
             yield Variants(self.kind, self.label, [options], text)
 
@@ -79,7 +79,7 @@ class Variants:
 
 @dataclass(frozen=True)
 class Task:
-    """Runs of some agents of one kind in some worlds of one kind, each pair with all of the task's seeds."""
+    """Runs of agents of one kind in worlds of one kind, each pair with all of the task's seeds."""
 
     worlds: Variants
     agents: Variants
@@ -87,13 +87,13 @@ class Task:
     length: Length
     record: int = 0  # points of each curve
     spacing: str = "log"
-    mean: bool = False  # one curve for each cell, the mean over its seeds, which are then all in one task
+    mean: bool = False  # one curve per cell, the mean over its seeds, which are then all in one task
     policies: bool = True
     columns: dict[str, bool] = field(default_factory=dict)  # see `option_columns`
     sources: dict[str, str] = field(default_factory=dict)  # see `Sweep.sources`
-    # The files that worlds name, with hashes, since a worker may have other files of these names.
+    # The files that worlds name, with hashes, since a worker's files may differ.
     data: dict[str, str] = field(default_factory=dict)
-    planned: int = 0  # steps of all tasks with agents of this kind
+    planned: int = 0  # total steps of the tasks with agents of this kind
 
     @property
     def recording(self) -> Recording:
@@ -114,7 +114,7 @@ class Task:
 
     @property
     def num_steps(self) -> int:
-        """The number of steps of all runs together."""
+        """The total number of steps of all runs."""
         return self.num_runs * self.length.total
 
 
@@ -167,7 +167,7 @@ def _most_runs(steps: int, num_values: int) -> int:
 def _size(
     sweep: Sweep, entry: Entry, options: Options
 ) -> tuple[list[Length], tuple[int, int], tuple[type, ...]]:
-    """Return a world's lengths, the shape of its tables, its classes; worlds that agree in all may share a task."""
+    """Return a world's lengths, the shape of its tables and its classes; worlds that agree in all may share a task."""
     world = built_world(Variants.of(entry, [options]))
     return sweep.lengths_in(world), extent(world), tuple(classes(world))
 
@@ -191,7 +191,7 @@ def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 class Executed(NamedTuple):
-    """The results of a task, where it was run, and by which rules."""
+    """The results of a task, where it ran, and by which rules."""
 
     batch: Batch
     seconds: float
@@ -210,11 +210,11 @@ def execute(task: Task, stop: StopFlag | None = None) -> Executed:
         if identity(name) != known:
             raise ValueError(f"{name} is not the data that the sweep began with")
     recording = task.recording
-    batches, cells = [], []  # the latter with their numbers in the task
+    batches, cells = [], []  # with their indices in the task
     for index, variant in enumerate(task.worlds.each()):
         world = built_world(variant)
         for which, agents in _stacks(task.agents, *extent(world)):
-            # Every agent with every seed, in new arrays, since the runs overwrite them.
+            # Every agent with every seed, copied, since the runs overwrite the arrays.
             stack = with_arrays(agents, lambda column: np.repeat(column, len(task.seeds), axis=0))
             seeds = task.seeds * len(which)
             planned = task.planned * len(which) // len(task.agents)
@@ -225,11 +225,11 @@ def execute(task: Task, stop: StopFlag | None = None) -> Executed:
 
 
 class OtherRulesError(ValueError):
-    """A name in the sweep stands for other code, or for none, where a task is to be run."""
+    """Raised where a name in the sweep refers to other code, or to none, on the worker that should run a task."""
 
 
 def _refuse_other_sources(sources: Mapping[str, str]) -> None:
-    """Raise an error if users' source here is not that of the sweep, since it may give different numbers."""
+    """Raise an error if the users' source here differs from that of the sweep, since it may give different numbers."""
     for name, known in sources.items():
         try:
             check_unedited(name)
@@ -245,7 +245,7 @@ def _refuse_other_sources(sources: Mapping[str, str]) -> None:
 
 
 def rules_of(task: Task) -> str:
-    """Return a hash of the rules that this process would run a task by; other rules have another hash."""
+    """Return a hash of the rules by which this process would run a task."""
     return _rules_of(next(task.worlds.each()), task.agents)
 
 
@@ -257,9 +257,9 @@ def _rules_of(variant: Variants, agents: Variants) -> str:
 
 
 def _place() -> str:
-    """Return where this process is: the address of a Dask worker, or the name of the machine."""
+    """Return the address of this Dask worker, or the name of the machine."""
     if dask := sys.modules.get("distributed"):
-        with contextlib.suppress(ValueError):  # this process is not a worker
+        with contextlib.suppress(ValueError):  # not on a worker
             return str(dask.get_worker().address)
     return f"{socket.gethostname()}, process {os.getpid()}"
 
@@ -272,7 +272,7 @@ def built_world(variant: Variants) -> World:
 
 @functools.lru_cache(maxsize=16)
 def _stacks(agents: Variants, num_states: int, num_actions: int) -> list[tuple[list[int], Agent]]:
-    """Return the agents in stacks of the same types and shapes, each with the numbers of its agents among the variants."""
+    """Return the agents in stacks of equal types and shapes, each with its agents' indices among the variants."""
     built = [build_agent(agents.kind, options, num_states, num_actions) for options in agents.options]
     groups: dict[Hashable, list[int]] = {}
     for number, agent in enumerate(built):
@@ -281,7 +281,7 @@ def _stacks(agents: Variants, num_states: int, num_actions: int) -> list[tuple[l
 
 
 def _ready(agents: list[Agent]) -> list[Agent]:
-    """Return agents of one layout as `run` would take them; where the first needs no change, none of them does."""
+    """Return agents of one layout as `run` would prepare them; if the first needs no change, none does."""
     if layout(ready_agent(agents[0])) == layout(agents[0]):
         return agents
     return [ready_agent(agent) for agent in agents]
@@ -292,10 +292,10 @@ def _ready(agents: list[Agent]) -> list[Agent]:
 
 @dataclass
 class Estimate:
-    """What a sweep will need on this machine."""
+    """What a sweep will cost on this machine."""
 
     seconds: float
-    memory: int  # bytes, beyond those of Python itself
+    memory: int  # bytes, besides Python's own
     disk: int
 
 
@@ -310,7 +310,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     for entry in sweep.agents:
         few = list(itertools.islice(entry.grid(), max(1, 200_000 // steps)))
         planned = steps_each * len(entry)
-        runs = LANES if planned >= LANES_PAY else 1  # as many as will be taken side by side
+        runs = LANES if planned >= LANES_PAY else 1  # as many as lanes will take together
         trial = Task(
             worlds=worlds,
             agents=Variants.of(entry, few),

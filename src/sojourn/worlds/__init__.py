@@ -1,7 +1,7 @@
-"""Worlds, in which agents act: they run compiled, and each has a file of its own.
+"""Worlds, in which agents act: they run compiled, one file each.
 
-`protocol` says what a world is: a value with the rules `start` and `step`. It also checks a world before it runs.
-A world knows nothing about agents, or about how runs are counted and recorded.
+`protocol` defines a world as a value with the rules `start` and `step`, and checks it before it runs. A world knows
+nothing about agents, or about how runs are counted and recorded.
 
 >>> import sojourn as sj
 >>> world = sj.worlds.Tabular(sj.problems.PROBLEMS["gosavi"]())

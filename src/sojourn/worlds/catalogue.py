@@ -1,6 +1,6 @@
-"""Every kind of world by name, with what sweeps, environments and checks need to know about it.
+"""The catalogue of worlds by name, with what sweeps, environments and checks need to know about each.
 
-A world of your own needs no entry: you can call it `package.module:MyQueue` everywhere. To give it a short name:
+A world of your own needs no entry: refer to it as `package.module:MyQueue` everywhere. To give it a short name:
 
     add_world(NamedWorld("my_queue", MyQueue, "a queue with two servers"))
 
@@ -36,7 +36,7 @@ class NamedWorld(NamedTuple):
     about: str  # a description in one line
     model: Callable[..., SMDP] | None = None  # the finite model behind it, whose gain is then known
     not_options: tuple[str, ...] = ()  # parameters of `make` that are not options
-    example: Options = MappingProxyType({})  # options of a small one, for tests and documentation
+    example: Options = MappingProxyType({})  # options of a small instance, for tests and documentation
     environment: str = ""  # package.module:class of its environment; without one it is a plain `WorldEnv`
 
     @property
@@ -50,7 +50,7 @@ _CONTINUOUS, _CHANGES = "sojourn.worlds.continuous:", "sojourn.worlds.changes:"
 
 
 def add_world(world: NamedWorld) -> None:
-    """Make a kind of world known by name to sweeps, environments and checks.
+    """Register a kind of world by name for sweeps, environments and checks.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> add_world(NamedWorld("steady", lambda: TwoState(log_scale=0.0), "two states that do not drift"))
@@ -65,10 +65,10 @@ def add_world(world: NamedWorld) -> None:
 
 
 def users_world(name: str) -> NamedWorld:
-    """Return the entry of a user's own world by its name, `package.module:constructor`.
+    """Return the entry of a user's world by its name, `package.module:constructor`.
 
-    The constructor makes worlds, or models, whose gain is then known. It needs no entry; if its module has added one,
-    that one is returned.
+    The constructor makes worlds, or models, whose gain is then known. If its module has added an entry, that one
+    is returned.
     """
     make = users_constructor(name)
     for world in WORLDS.values():

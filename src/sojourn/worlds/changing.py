@@ -1,10 +1,10 @@
-"""Worlds that change: models that take turns, at given times, in a fixed rhythm or at random.
+"""Worlds that change: models that take turns at given times, periodically or at random.
 
 The regime of a step is the one in force when the step begins, and stays until the step ends. Agents do not see it.
-Random times depend on the seed alone, so they are the same for every agent. The world keeps a record of what the best
-policy of each time would have earned (`sojourn.worlds.truth`).
+Random times depend on the seed alone, so they are the same for every agent. The world records what the best policy at
+each time would have earned (`sojourn.worlds.truth`).
 
-The models are stacked in one table of states: with n states each, those of regime k begin at k n.
+The models are stacked in one table of states: with n states each, regime k begins at row k n.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, trut
 
 Times: TypeAlias = float | Exponential | Sequence[float] | Floats
 
-_HOLDS = 3.0  # times the longest mean duration that a regime must hold, for its gain to be a bound
-_MOST_AT_ONCE = 1000  # regimes that may pass in a step of the longest mean duration
-# Regimes before a time whose gain is asked for: those that are drawn are drawn one by one, of the others the time
-# must be known to a part of the period.
+_HOLDS = 3.0  # a regime must hold for this many of the longest mean durations for its gain to be a bound
+_MOST_AT_ONCE = 1000  # at most this many regimes may pass in a step of the longest mean duration
+# The most regimes before a time whose gain is asked for: random ones are drawn one by one, and for periodic ones
+# the time must be precise to a fraction of the period.
 _MOST_DRAWN, _MOST_COUNTED = 10**6, 10**12
 _U2 = np.uint64(2)
 
@@ -153,7 +153,7 @@ def start_switching(world: SwitchingWorld, rng: Stream) -> tuple[SwitchingWorld,
 def step_switching(
     world: SwitchingWorld, state: int, action: int, rng: Stream
 ) -> tuple[SwitchingWorld, int, float, float]:
-    """Take a step in the regime in force, and then see by the clock which regime is next."""
+    """Take a step in the regime in force, then look up the regime at the new time."""
     first = world.regime.number * world.available.shape[0]
     _, after, reward, duration = _step(world.regimes, first + state, action, rng)
     truth = counted_in(world.truth, world.gains[world.regime.number], reward, duration)
@@ -163,7 +163,7 @@ def step_switching(
 
 @inlined
 def _without(after: int, first: int) -> int:
-    # In a function of numbers, for the reason that worlds/market/world.py gives.
+    # A function of numbers, for the reason given in worlds/market/world.py.
     return after - first if after >= 0 else after
 
 
@@ -180,7 +180,7 @@ def _in_force(timetable: Timetable, regime: Regime, clock: float, noise_key: int
 
 @inlined
 def _next(mean: float, count: int, index: int, before: int, noise_key: int) -> int:
-    """Return the next regime: the next in the list, or any other one if times are drawn."""
+    """Return the next regime: the next in the list, or any other one if times are random."""
     if mean == 0.0 or count == 1:
         return (index + 1) % count
     return (index + 1 + int(unit(word_at(noise_key, 2 * before + 1)) * (count - 1))) % count
@@ -227,7 +227,7 @@ def gain_switching(world: SwitchingWorld, clock: float) -> float:
 
 
 def _untimely(world: SwitchingWorld) -> str:
-    """Return that a regime is in force at a time when it cannot be, or an empty text."""
+    """Return why a regime cannot be in force at its time, or an empty string."""
     regime, timetable, clock = world.regime, world.timetable, world.truth.clock
     if regime == Regime() and clock == 0.0:
         return ""  # not started
@@ -301,11 +301,11 @@ def _timetable(times: Times, count: int) -> Timetable:
 
 
 def _warn(models: Sequence[SMDP], timetable: Timetable) -> None:
-    """Warn if a regime holds for less than three times the longest mean duration; refuse a thousandth of it."""
+    """Warn if a regime is shorter than three times the longest mean duration; refuse one below a thousandth of it."""
     longest = max(float(model.duration.max()) for model in models)
     holds = np.diff(timetable.switches[:-1], prepend=0.0)
     shortest = timetable.period or timetable.mean or float(holds.min(initial=math.inf))
-    # Steps go through the regimes one by one, and of a list each is in force only once.
+    # Steps visit the regimes one by one, and in a list each is in force only once.
     if max(timetable.period, timetable.mean) > 0.0 and shortest * _MOST_AT_ONCE < longest:
         raise ValueError(
             f"a regime holds for {shortest:g}, less than a thousandth of the longest mean duration, {longest:g}; let "

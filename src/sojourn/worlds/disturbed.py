@@ -1,8 +1,7 @@
 """A world whose rewards have heavy tails, or whose records are sometimes wrong.
 
 A heavy tail is real: what the world pays is multiplied by a random number of mean 1, so its gain stays the same.
-A wrong record is not: the agent is told a wrong reward or duration, while the world itself and its truth go on with
-the right ones.
+A wrong record is not: the agent sees a wrong reward or duration, while the world itself and its truth use the right ones.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Disturbed(NamedTuple):
 
     >>> import sojourn as sj
     >>> world = Disturbed(sj.worlds.Tabular(sj.problems.long_return()), wrong_rewards=1.0, reward_factor=10.0)
-    >>> world, state, reward, duration = sj.step(world, 0, 0, sj.stream(0))  # where 30 was paid
+    >>> world, state, reward, duration = sj.step(world, 0, 0, sj.stream(0))  # 30 was paid
     >>> float(reward), float(duration)
     (300.0, 2.0)
     """
@@ -57,7 +56,7 @@ class Disturbed(NamedTuple):
     reward_factor: float = 100.0
     wrong_durations: float = 0.0
     duration_factor: float = 100.0
-    unpaid: float = 0.0  # what tails have added to the rewards that the world itself counted
+    unpaid: float = 0.0  # what the tails have added to the rewards counted by the world itself
 
     @property
     def num_states(self) -> int:
@@ -71,13 +70,13 @@ class Disturbed(NamedTuple):
 
     @property
     def available(self) -> Flags | None:
-        """Which actions each state has, if the world says so."""
+        """Which actions each state has, if the world declares it."""
         return getattr(self.world, "available", None)
 
 
 @moving.register
 def moving_disturbed(world: Disturbed) -> tuple[str, ...]:
-    """The world inside, and what is not yet paid."""
+    """The inner world, and what is not yet paid."""
     return "world", "unpaid"
 
 
@@ -92,7 +91,7 @@ def start_disturbed(world: Disturbed, rng: Stream) -> tuple[Disturbed, int]:
 def step_disturbed(
     world: Disturbed, state: int, action: int, rng: Stream
 ) -> tuple[Disturbed, int, float, float]:
-    """Take a step in the world, and report it with errors; three numbers are drawn whatever the settings."""
+    """Take a step in the world, and report it with errors; three random numbers are drawn whatever the settings."""
     inner, after, reward, duration = _step(world.world, state, action, rng)
     paid = reward * _pareto(uniform(rng), world.tail)
     told = paid * _factor(uniform(rng), world.wrong_rewards, world.reward_factor)
@@ -113,30 +112,30 @@ def _factor(u: float, share: float, factor: float) -> float:
 
 @unreadable.register
 def unreadable_disturbed(world: Disturbed) -> str:
-    """Return what is wrong with the world inside."""
+    """Return what is wrong with the inner world."""
     return unreadable(world.world)
 
 
 @watched.register
 def watched_disturbed(world: Disturbed, rate: float) -> Disturbed:
-    """Pass the agent's estimate to the world inside."""
+    """Pass the agent's estimate to the inner world."""
     return replaced(world, world=_watched(world.world, rate))
 
 
 @truth_of.register
 def truth_of_disturbed(world: Disturbed) -> Truth:
-    """Return the truth of the world inside, with what the tails have paid."""
+    """Return the truth of the inner world, with what the tails have paid."""
     truth = _truth_of(world.world)
     return replaced(truth, earned=truth.earned + world.unpaid)
 
 
 @knows_truth.register
 def knows_truth_disturbed(world: Disturbed) -> bool:
-    """Whether the world inside keeps its truth."""
+    """Whether the inner world records its truth."""
     return knows_truth(world.world)
 
 
 @gain.register
 def gain_disturbed(world: Disturbed, clock: float) -> float | None:
-    """Return the gain of the world inside: tails have mean 1, and records change nothing."""
+    """Return the gain of the inner world: tails have mean 1, and wrong records change nothing."""
     return gain(world.world, clock)

@@ -70,7 +70,7 @@ from sojourn.rules.vectors import Action, Bounds, State, is_offered, is_state
 
 
 class World(Value, Protocol):
-    """What every world has; the code that runs a world uses nothing else of it."""
+    """What every world has; the code that runs a world uses nothing else."""
 
     @property
     def num_states(self) -> int:
@@ -83,7 +83,7 @@ class World(Value, Protocol):
 
 W = TypeVar("W", bound=World)
 
-NO_STATE = -1  # the next state after an action that the state does not have
+NO_STATE = -1  # the next state after an action that is not available
 
 
 def _check_start(world: W, rng: Stream) -> tuple[W, Stream]:
@@ -91,7 +91,7 @@ def _check_start(world: W, rng: Stream) -> tuple[W, Stream]:
 
 
 def observed(world: World) -> Bounds | None:
-    """Return the bounds of what is seen in a world whose states are vectors; None if states can be listed.
+    """Return the bounds of observations in a world whose states are vectors; None if states can be enumerated.
 
     >>> from sojourn.worlds.continuous.wear import Wear
     >>> observed(Wear())
@@ -101,7 +101,7 @@ def observed(world: World) -> Bounds | None:
 
 
 def controlled(world: World) -> Bounds | None:
-    """Return the bounds of actions that are numbers; None if actions can be listed."""
+    """Return the bounds of continuous actions; None if actions can be enumerated."""
     return getattr(world, "controlled", None)
 
 
@@ -140,19 +140,19 @@ def _vector(state: State, size: int) -> State:
 
 @rule(compiled=False)
 def unreadable(world: World) -> str:
-    """Return why compiled code must not read a world's fields, or an empty text if it may.
+    """Return why compiled code must not read a world's fields, or an empty string if it may.
 
-    Compiled code reads fields without checking them. So this is called before a world runs, however the world was
-    made, even by `_replace` or from a pickle. A world without arrays needs no such rule.
+    Compiled code reads fields unchecked. So this is called before a world runs, however it was made, even by
+    `_replace` or from a pickle. A world without arrays needs no such rule.
     """
     return ""
 
 
 @rule(compiled=False)
 def moving(world: World) -> tuple[str, ...]:
-    """Return the fields that change while the world moves; without this rule, all of them may.
+    """Return the fields that change while the world runs; without this rule, all of them may.
 
-    A file says where a world stands. It may say so of these fields only: all others are the world itself.
+    A file may restore these fields only; all others belong to the world itself.
     """
     fields: tuple[str, ...] = world._fields
     return fields
@@ -162,8 +162,8 @@ def moving(world: World) -> tuple[str, ...]:
 def is_unswayed(world: World) -> bool:
     """Whether the action affects only the reward and the duration, not the next state or anything that the world keeps.
 
-    Many runs in such a world are taken side by side, in a fraction of the time. This is only a hint: if it is
-    wrong, it costs time and nothing else.
+    Many runs in such a world are taken in lanes, in a fraction of the time. This is only a hint: if it is wrong,
+    it costs time but no correctness.
 
     >>> import sojourn as sj
     >>> is_unswayed(sj.worlds.TwoState(log_scale=0.001)), is_unswayed(sj.worlds.Tabular(sj.problems.long_return()))
@@ -174,7 +174,7 @@ def is_unswayed(world: World) -> bool:
 
 @rule(_check_start)
 def start(world: W, rng: Stream) -> tuple[W, State]:
-    """Return the world at the beginning of an episode, and its first state.
+    """Return the world at the start of an episode, and its first state.
 
     >>> import sojourn as sj
     >>> world, state = start(sj.worlds.Tabular(sj.problems.long_return()), sj.stream(0))
@@ -236,9 +236,9 @@ def optimal(world: World, state: State) -> Action:
 
 
 def ready_world(world: W) -> W:
-    """Return a world in the form that compiled code needs, or refuse it with a sentence.
+    """Return a world in the form that compiled code needs, or raise an error that says what is wrong.
 
-    Its arrays are its own: changing those that it was made from does not change them.
+    Its arrays are copies: changing the originals does not change them.
     """
     if not (is_value(world) and start.knows(type(world)) and step.knows(type(world))):
         raise TypeError(
@@ -280,7 +280,7 @@ def _check_bounds(name: str, bounds: Bounds) -> None:
 
 
 def first_state(world: World) -> State:
-    """Return an example of the world's states, from which compiled code knows their type."""
+    """Return an example of the world's states, which tells compiled code their type."""
     if observed(world) is None:
         return 0
     state = start.bare(world, stream(0))[1]
@@ -288,7 +288,7 @@ def first_state(world: World) -> State:
 
 
 def rehearse_world(world: World) -> None:
-    """Take two steps in Python and check what the rules of a user's world return; the world is not changed."""
+    """Take two steps in Python and check what the rules of a user's world return; the world is not modified."""
     if not first_meeting(world):
         return
     rng = stream(0)
@@ -296,7 +296,7 @@ def rehearse_world(world: World) -> None:
     for _ in range(2):
         size, num_actions = extent(world)
         if not is_state(state, size):
-            return  # the code that runs the world has a better message for this
+            return  # the loop has a better message for this
         world, state, _, _ = returned(
             step,
             world,
@@ -310,7 +310,7 @@ def rehearse_world(world: World) -> None:
 def explore_world(world: World, most: int = 2000) -> None:
     """Take every action in every state that can be reached, in Python, and check what the rules return.
 
-    A run visits only the states that its agent goes to. This visits all states, as far as `most` steps suffice.
+    A run visits only the states where its agent goes. This visits all states, as far as `most` steps suffice.
     """
     rng, taken = stream(1), 0
     reached: dict[int, World] = {}

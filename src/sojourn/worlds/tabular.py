@@ -44,7 +44,7 @@ Order: TypeAlias = Literal["given", "reversed"]
 ACTIONS: tuple[Order, Order] = ("given", "reversed")
 _ORDER = inspect.Parameter("actions", inspect.Parameter.KEYWORD_ONLY, default="given", annotation=Order)
 
-_PATIENCE = 20_000  # for up to so many rows, Python makes the tables sooner than a compiler would be ready
+_PATIENCE = 20_000  # up to this many rows, Python is faster than waiting for a compiled kernel
 
 
 def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is named for the world that it makes
@@ -65,7 +65,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     start = within("start", start, model.num_states)
     reward, duration, by_rows = model.flat_laws()
     pairs = model.pair_table()
-    # One extra pair stands for every action that a state does not have: its only row leads nowhere.
+    # One extra pair stands for all missing actions: its only row leads nowhere.
     nowhere = model.num_rows if by_rows else model.num_pairs
     kinds = np.zeros((nowhere + 1, 2), dtype=np.int8)
     parameters = np.ones((nowhere + 1, 6))
@@ -91,13 +91,13 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
 class TabularWorld(NamedTuple):
     """The world that `Tabular` makes: a model in flat arrays, with laws by rows or by pairs."""
 
-    pairs: Ints  # [state, action]; the last pair for an action that the state does not have
+    pairs: Ints  # [state, action]; the last pair stands for missing actions
     row_offsets: Ints
     share: Floats
     other: Ints
     successor: Ints
-    kinds: npt.NDArray[np.int8]  # [place, 2]: of reward and duration, as in `sojourn.models.laws`
-    parameters: Floats  # [place, 6]: three for each of the two
+    kinds: npt.NDArray[np.int8]  # [row or pair, 2]: of reward and duration, as in `sojourn.models.laws`
+    parameters: Floats  # [row or pair, 6]: three for each of the two
     by_rows: bool
     first: int
 
@@ -229,7 +229,7 @@ def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
 
 
 def below_each_other(tables: Sequence[TabularWorld]) -> TabularWorld:
-    """Return one table with the states of several tables below each other; its laws are by rows if any table's are."""
+    """Concatenate tables by state; the result has laws by rows if any table does."""
     by_rows = any(table.by_rows for table in tables)
     pairs, rows, states = np.cumsum([[0, 0, 0], *(_sizes(table) for table in tables)], axis=0).T
 
@@ -260,7 +260,7 @@ def below_each_other(tables: Sequence[TabularWorld]) -> TabularWorld:
 
 
 def _sizes(table: TabularWorld) -> tuple[int, int, int]:
-    """Return how many pairs, rows and states a table has."""
+    """Return the number of pairs, rows and states of a table."""
     return len(table.row_offsets) - 1, len(table.share), table.num_states
 
 
@@ -268,7 +268,7 @@ def _sizes(table: TabularWorld) -> tuple[int, int, int]:
 
 
 def _alias_tables(row_offsets: Ints, probability: Floats) -> tuple[Floats, Ints]:
-    """Return the share and the other row of every cell."""
+    """Return `share` and `other` for every cell."""
     share, other = np.empty(len(probability)), np.empty(len(probability), dtype=np.int64)
     small, large = np.empty(len(probability), dtype=np.int64), np.empty(len(probability), dtype=np.int64)
     fill = _fill if len(probability) > _PATIENCE else _fill.python

@@ -1,12 +1,12 @@
-"""The truth about a world that changes: its gain at each time, and how far a run fell behind it.
+"""The truth about a world that changes: its gain at each time, and how far a run falls short of it.
 
 The law of a step is fixed when the step begins; the *frozen gain* at that time is the optimal gain of a world in
 which that law holds for ever: `gain(world, clock)`. A world that knows it keeps a `Truth`, and has two more rules:
 
-    watched(world, rate) -> world         the world once it knows the agent's estimate of the rate
-    truth_of(world) -> Truth              what it has kept
+    watched(world, rate) -> world         the world, informed of the agent's estimate of the rate
+    truth_of(world) -> Truth              what it has recorded
 
-Worlds without them are left as they are. The loop calls `watched` before every step.
+Worlds without these rules are left alone. The loop calls `watched` before every step.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sojourn.rules.rule import rule
 from sojourn.rules.values import replaced
 from sojourn.worlds.protocol import W, World
 
-WARM_UP = 100.0  # steps that no tracking error is counted for
+WARM_UP = 100.0  # the first steps, which do not count towards the tracking error
 
 
 class Truth(NamedTuple):
-    """What a run is measured by: times, rewards and rates as they truly were.
+    """What a run is measured against: true times, rewards and rates.
 
     `owed` is the sum of duration times frozen gain, and `earned` the sum of the rewards. `squares` is the sum of
     duration times the squared error of the agent's rate, and `duration` the sum of the durations, both without the
@@ -37,7 +37,7 @@ class Truth(NamedTuple):
     """
 
     clock: float = 0.0  # of the episode
-    rate: float = 0.0  # as the agent believes
+    rate: float = 0.0  # the agent's estimate
     owed: float = 0.0
     earned: float = 0.0
     squares: float = 0.0
@@ -85,22 +85,22 @@ def counted_in(truth: Truth, gain: float, reward: float, duration: float) -> Tru
 
 @rule(fallback=True)
 def watched(world: W, rate: float) -> W:
-    """Return the world after it has been told the agent's estimate of the rate."""
+    """Return the world, informed of the agent's estimate of the rate."""
     return world
 
 
 @rule(fallback=True)
 def truth_of(world: World) -> Truth:
-    """Return the truth that a world has kept; all zeros if it keeps none."""
+    """Return the truth that a world has recorded; all zeros if it records none."""
     return Truth(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @rule(compiled=False, fallback=True)
 def knows_truth(world: World) -> bool:
-    """Whether a world keeps its truth."""
+    """Whether a world records its truth."""
     return truth_of.knows(type(world))
 
 
 def truths(count: int) -> Truth:
-    """Return a stack of `count` truths in which nothing has been counted yet."""
+    """Return a stack of `count` empty truths."""
     return Truth._make(np.zeros(count) for _ in Truth._fields)

@@ -36,7 +36,7 @@ _VISITS = CLOCKS.index("visits")
 
 
 def _clock(name: str, given: Number) -> int:
-    """Return the place of a clock's name in CLOCKS, by which compiled code knows it."""
+    """Return the index of a clock's name in CLOCKS, which compiled code uses in its place."""
     if isinstance(given, str):
         if given not in CLOCKS:
             raise ValueError(f"{name} is {given!r}; it must be 'steps' or 'visits'")
@@ -79,7 +79,7 @@ class TwoState(NamedTuple):
 
     >>> TwoState(log_scale=0.001).num_states
     2
-    >>> TwoState(log_scale=0.001, return_reward=1.0, clock="visits").clock  # the place of the word in CLOCKS
+    >>> TwoState(log_scale=0.001, return_reward=1.0, clock="visits").clock  # the index in CLOCKS
     1
     """
 

@@ -1,4 +1,4 @@
-"""The study's charts, from its tables; the page and the figures show the same ones.
+"""The study's charts, made from its tables; the page and the figures show the same ones.
 
 The title of every chart names its data, and says whether it is synthetic.
 """
@@ -22,7 +22,7 @@ FEWEST = 20  # points of a curve, at least
 
 
 def sheets(tables: Tables, data: str) -> dict[str, charts.Sheet]:
-    """Return the figures by the names of their files."""
+    """Return the figures by file name."""
     ratios = tables.win_ratios
     wins = f"Share of segments that Harmonic R-Learning wins ({data})"
     return {
@@ -38,7 +38,7 @@ def sheets(tables: Tables, data: str) -> dict[str, charts.Sheet]:
 
 
 def win_map(ratios: pl.DataFrame, rule: str, opponent: str, data: str) -> charts.Heatmap:
-    """Return win ratios over directions remembered and rate step sizes, each with its interval."""
+    """Return the chart of win ratios by remembered directions and rate step size, each with its interval."""
     rows = ratios.filter((pl.col("duration_rule") == rule) & (pl.col("opponent") == opponent))
     sizes, steps = (rows[name].unique().sort().to_list() for name in ("state_size", "rate_step_size"))
     cells = {(row["state_size"], row["rate_step_size"]): row for row in rows.iter_rows(named=True)}
@@ -72,7 +72,7 @@ def _maps_sheet(ratios: pl.DataFrame, pairs: Sequence[Sequence[tuple[str, str]]]
 
 
 def advantages(tables: Tables, data: str) -> charts.Choosable:
-    """Return Harmonic's advantage on every segment, for each rule of durations, opponent and rate step size."""
+    """Return the chart of Harmonic's advantage on every segment, by duration rule, opponent and rate step size."""
     table = tables.advantages
     steps, sizes = (table_values(tables.win_ratios, name) for name in ("rate_step_size", "state_size"))
     flat = tables.segments.height - table["segment"].n_unique()
@@ -103,7 +103,7 @@ def advantages(tables: Tables, data: str) -> charts.Choosable:
 
 
 def table_values(table: pl.DataFrame, name: str) -> list[float]:
-    """Return the different values of a column, ascending."""
+    """Return the distinct values of a column, ascending."""
     return table[name].drop_nulls().unique().sort().to_list()
 
 
@@ -128,7 +128,7 @@ def _shown_step(choice: charts.Selector) -> int:
 
 
 def _advantages_sheet(found: charts.Choosable, data: str) -> charts.Sheet:
-    """Return all rules and opponents at one step size of the rate."""
+    """Return the figure of all rules and opponents at one step size of the rate."""
     step = _shown_step(found.choices[-1])
     names = list(OPPONENTS.values())
     return charts.Sheet(
@@ -145,7 +145,7 @@ def _advantages_sheet(found: charts.Choosable, data: str) -> charts.Sheet:
 
 
 def curves(tables: Tables, data: str, most: int | None = None) -> charts.Choosable:
-    """Return the accumulated reward along every segment; all curves together have about `most` points, if that is given."""
+    """Return the charts of accumulated reward along every segment, with about `most` points in all, if given."""
     table, points = tables.curves, CURVE
     segments = [int(segment) for segment in table_values(table, "segment")]
     count = len(segments)
@@ -170,7 +170,7 @@ def curves(tables: Tables, data: str, most: int | None = None) -> charts.Choosab
     for (i, segment), (r, rule), (k, size), (s, step) in itertools.product(
         enumerate(kept), enumerate(RULES), enumerate(sizes), enumerate(steps)
     ):
-        # An agent without a step size of the rate has the same line at all of them.
+        # An agent without a rate step size has the same line at all of them.
         keys = [(segment, rule, size, agent, one) for agent in NAMES for one in (step, None)]
         variants[i, r, k, s] = frame._replace(series=[lines[key] for key in keys if key in lines])
     choices = [
@@ -186,7 +186,7 @@ Key = tuple[int, str, float, str, float | None]
 
 
 def _lines(table: pl.DataFrame, points: int) -> dict[Key, charts.Series]:
-    """Return all curves, thinned out to `points` points each and rounded to the digits that a chart shows."""
+    """Return all curves, downsampled to `points` points each and rounded to the digits that a chart shows."""
     styles = looks(NAMES)
     lines: dict[Key, charts.Series] = {}
     names = ("segment", "duration_rule", "state_size", "agent", "rate_step_size")
@@ -210,7 +210,7 @@ def _short(values: pl.Series) -> list[float]:
 
 
 def _curves_sheets(found: charts.Choosable, data: str) -> dict[str, charts.Sheet]:
-    """Return small charts of all segments, on a sheet for each rule of durations and number of directions."""
+    """Return small charts of all segments, a sheet for each duration rule and number of directions."""
     segments, rules, sizes, steps = (choice.values for choice in found.choices)
     step = _shown_step(found.choices[-1])
     columns = min(5, len(segments))
@@ -232,7 +232,7 @@ def _curves_sheets(found: charts.Choosable, data: str) -> dict[str, charts.Sheet
 
 
 def durations(tables: Tables, data: str) -> charts.Lines:
-    """Return the middle half and the middle 98 % of the scaled durations of each segment."""
+    """Return the chart of the middle half and the middle 98 % of each segment's scaled durations."""
     table = tables.segments.sort("segment")
     bars = [
         charts.series_of(

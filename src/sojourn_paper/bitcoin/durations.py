@@ -1,4 +1,4 @@
-"""The durations of a market segment, and the rate above which the better action would change."""
+"""The durations of a market segment, and the rate above which the better action changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUANTILES = {"q01": 0.01, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q99": 0.99}
 
 
 def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
-    """Return each segment in numbers: its moves, its scaled durations, and the rate that would matter."""
+    """Return statistics of each segment: its moves, its scaled durations, and the deciding rate."""
     rows = []
     for segment in chosen:
         world = market_segment(
@@ -49,7 +49,7 @@ def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
 
 def scaled_durations(world: MarketWorld) -> npt.NDArray[np.float64]:
     """Return the durations of always buying, in a market whose durations are scaled."""
-    rng = stream(0)  # scaled durations draw nothing from it
+    rng = stream(0)  # unused by scaled durations
     world, state = start(ready_world(world), rng)
     durations = np.empty(world.num_steps)
     _always_buy(world, state, durations, rng)
@@ -63,7 +63,7 @@ def _always_buy(world: MarketWorld, state: int, durations: npt.NDArray[np.float6
 
 
 def deciding_rate(world: MarketWorld) -> float:
-    """Return the rate above which the preference between buying and selling would be reversed.
+    """Return the rate above which the preference between buying and selling is reversed.
 
     With x the move of a bar and X the largest, buying takes 25 + 20 x/X seconds, selling
     25 - 20 x/X. Buying earns x (2 - 50/60) more than selling and takes 40 x/X longer, so in

@@ -1,4 +1,4 @@
-"""What is run: every agent on every segment of minute bars, once with each seed.
+"""The runs: every agent on every segment of minute bars, once with each seed.
 
 Minute bars are cut into consecutive segments. On each, every agent starts afresh and runs through
 once with each of 30 seeds, for all numbers of remembered directions (`state_size`) and step sizes
@@ -19,7 +19,7 @@ from sojourn.worlds.market.instruments import SYNTHETIC, instrument
 
 STATE_SIZES = (3, 6, 9, 12)
 RATE_STEP_SIZES = (0.01, 0.05, 0.1)
-SHOWN_STEP_SIZE = 0.05  # of the rate, in figures that show one
+SHOWN_STEP_SIZE = 0.05  # the rate step size in figures that show one
 STEP_SIZE = 0.001
 EXPLORATION = {"start": 0.2, "factor": 0.999}
 TIES = "lowest"  # as in the paper
@@ -34,13 +34,13 @@ NAMES = {HARMONIC: looks.title(HARMONIC), **OPPONENTS}
 
 
 class Source(NamedTuple):
-    """Where the bars come from, and how they are cut."""
+    """The source of the bars, and how they are cut into segments."""
 
     data: str = SYNTHETIC
     segment_length: int = 350_000
     fill: int = 0
     repair: bool = False
-    by_magnitude: bool = False  # the other reading of the scaled durations
+    by_magnitude: bool = False  # the alternative reading of scaled durations
 
     def bars(self) -> Bars:
         """Return the bars, which must be minutes."""
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
     @property
     def scaled(self) -> str:
-        """The rule of the scaled durations."""
+        """The duration rule for scaled durations."""
         return "scaled-magnitude" if self.by_magnitude else "scaled"
 
 
@@ -68,7 +68,7 @@ def specification(
     state_sizes: tuple[int, ...] = STATE_SIZES,
     chosen: tuple[int, ...] | None = None,
 ) -> Sweep:
-    """Return the study of some segments, or all, as a sweep."""
+    """Return the study of some or all segments as a sweep."""
     count = len(segments(len(source.bars()), source.segment_length))
     chosen = tuple(range(count)) if chosen is None else chosen
     outside = [number for number in chosen if number >= count]

@@ -1,4 +1,4 @@
-"""The market study as it is told: what was found, verdicts on the paper's statements, and the section of the page."""
+"""Presentation of the market study: its findings, verdicts on the paper's statements, and the section of the page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sojourn_paper.study import Statement
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return for a terminal what the data is, and how often Harmonic R-Learning wins."""
+    """Return the terminal output: the data, and how often Harmonic R-Learning wins."""
     data = summary["data"]
     what = (
         f"data: {data['name']}, {data['rows']:,} bars, {data['segments']} segments, seeds: {summary['seeds']}"
@@ -46,7 +46,7 @@ def headlines(summary: Summary) -> list[str]:
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return in one sentence how often Harmonic wins with scaled durations, and in how many cells it does so clearly."""
+    """Say how often Harmonic wins with scaled durations, and in how many cells it does so clearly."""
     found = summary["verdict"]["scaled"]
     shares = [f"{found[name]['mean']:.0%} of the segments against {OPPONENTS[name]}" for name in PAPER]
     verdicts = [summary["verdict"][rule][name] for rule in RULES for name in PAPER]
@@ -58,7 +58,7 @@ def in_one_sentence(summary: Summary) -> str:
 
 
 def with_words(numbers: Numbers, tables: Tables, source: Source) -> Summary:
-    """Return the summary: the numbers, a verdict on each of the paper's statements, and what was found."""
+    """Return the summary: the numbers, a verdict on each of the paper's statements, and the findings."""
     return {
         **numbers,
         "statements": _judged(numbers["verdict"]),
@@ -123,7 +123,7 @@ def _clear_win(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _counts(verdicts: Mapping[str, Verdict]) -> tuple[int, int, int]:
-    """Return how many cells there are, in how many Harmonic is clearly ahead, and in how many it is ahead at all."""
+    """Return the number of cells, those in which Harmonic is clearly ahead, and those in which it is ahead at all."""
     cells, wins, ahead = zip(
         *((one["cells"], one["certain_wins"], one["ahead"]) for one in verdicts.values()), strict=True
     )
@@ -149,7 +149,7 @@ def _told(verdicts: Mapping[str, Verdict], names: dict[str, str]) -> str:
 
 
 def _certain(tables: Tables, seeds: int) -> str:
-    """Say how many differences are larger than chance would explain."""
+    """Say how many differences are statistically significant."""
     pairs = tables.differences.filter(pl.col("error").is_not_null())
     if pairs.is_empty():
         return "Only one seed was run, so nothing here says what another would give."
@@ -162,7 +162,7 @@ def _certain(tables: Tables, seeds: int) -> str:
 
 
 def chance(seeds: int) -> float:
-    """Return how often a mean over `seeds` seeds is more than two of its standard errors from the true one.
+    """Return the probability that a mean over `seeds` seeds is more than two standard errors off.
 
     >>> round(chance(30), 3)
     0.055
@@ -171,7 +171,7 @@ def chance(seeds: int) -> float:
 
 
 def _why(tables: Tables, source: Source) -> list[str]:
-    """Say what the rate could have changed."""
+    """Say what the rate could have influenced."""
     medians = tables.segments.select(pl.col("duration_std", "q01", "q50", "q99").median())
     spread, q01, q50, q99 = medians.row(0)
     narrow = q99 - q01 < 0.25 * (45.0 - 5.0)

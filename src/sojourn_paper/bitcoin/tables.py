@@ -1,4 +1,4 @@
-"""Tables: what was found, from the sweep's results and from the bars."""
+"""The study's tables, computed from the sweep's results and the bars."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sojourn_paper.bitcoin.plan import CONTROL, HARMONIC, LEVEL, NAMES, OPPONENT
 from sojourn_paper.study import Row, Statement, Study
 
 CELL = ("duration_rule", "state_size", "rate_step_size")
-PER = 1000.0  # advantages and earnings are thousandths of all movement
+PER = 1000.0  # advantages and earnings are in thousandths of all movement
 
 
 class Tables(NamedTuple):
-    """All the data that words, figures and the page are made from."""
+    """All data behind the text, the figures and the page."""
 
     curves: pl.DataFrame  # accumulated reward along every segment
-    differences: pl.DataFrame  # of final values, on every segment
-    segments: pl.DataFrame  # each in numbers
+    differences: pl.DataFrame  # differences of final values, on every segment
+    segments: pl.DataFrame  # statistics of each segment
     finals: pl.DataFrame  # final values
     win_ratios: pl.DataFrame
     advantages: pl.DataFrame  # the differences in thousandths of all movement
@@ -45,7 +45,7 @@ STUDY = Study(Tables, _FILES)
 
 
 def tabulate(runs: pl.DataFrame, curves: pl.DataFrame, source: Source) -> Tables:
-    """Return the tables of runs under the study's names, and of the sweep's curves."""
+    """Return the tables of runs, which have the study's column names, and of the sweep's curves."""
     segments = movement(source, runs["segment"].unique().sort().to_list())
     finals, pairs = final_values(runs), paired(runs)
     return Tables(
@@ -60,7 +60,7 @@ def tabulate(runs: pl.DataFrame, curves: pl.DataFrame, source: Source) -> Tables
 
 
 def tidy(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs under the names of the study."""
+    """Return the runs under the study's column names."""
     return results.select(
         pl.col("cell"),
         pl.col("segment").cast(pl.Int64),
@@ -93,14 +93,14 @@ def tidy_curves(curves: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def final_values(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return every agent's final value on each segment, the mean over its seeds."""
+    """Return every agent's final value on each segment: the mean over seeds."""
     return runs.group_by("agent", "segment", *CELL, maintain_order=True).agg(
         value=pl.col("greedy_reward").mean(), diverged=pl.col("diverged").sum()
     )
 
 
 def paired(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each opponent, cell and segment, Harmonic's final value minus the opponent's.
+    """Return Harmonic's final value minus the opponent's, for each opponent, cell and segment.
 
     The standard error is that of the differences seed by seed, since agents share their seeds.
     """
@@ -149,9 +149,9 @@ def win_ratios(pairs: pl.DataFrame) -> pl.DataFrame:
 def advantages(pairs: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Return Harmonic's advantage in thousandths of all movement, and two standard errors to each side.
 
-    On a flat segment, one whose price never moves, there is nothing to earn: no agent is ahead, and a share
-    of its movement does not exist. It counts as a tie in the win ratios, and is left out here and in
-    `earned`, and so in every chart and table of shares.
+    On a flat segment, whose price never moves, there is nothing to earn: no agent is ahead, and shares of its
+    movement are undefined. It counts as a tie in the win ratios, and is left out here and in `earned`, and so in
+    every chart and table of shares.
     """
     table = pairs.join(_moving(segments), on="segment", maintain_order="left")
     total = pl.col("total_movement") / PER
@@ -173,7 +173,7 @@ def earned(finals: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moving(segments: pl.DataFrame) -> pl.DataFrame:
-    """Return the segments that are not flat, and how much they moved."""
+    """Return the segments that are not flat, with their total movement."""
     return segments.filter(pl.col("total_movement") > 0).select("segment", "total_movement")
 
 
@@ -258,11 +258,11 @@ class Numbers(TypedDict):
     sign_test: Nested[float]
     sign_test_corrected: Nested[float]
     verdict: Verdicts
-    earned: list[Row]  # what an agent earned, in thousandths of all movement
+    earned: list[Row]  # earnings, in thousandths of all movement
 
 
 class Summary(Numbers):
-    """The numbers, and what they say in words."""
+    """The numbers, and the text about them."""
 
     statements: list[Statement]
     findings: list[str]
@@ -309,7 +309,7 @@ def numbers(tables: Tables, source: Source, sweep: Sweep, seconds: float) -> Num
 
 
 def nested(ratios: pl.DataFrame, values: list[T]) -> Nested[T]:
-    """Return a value for each win ratio, as duration rule > opponent > state size > step size."""
+    """Return a nested mapping of win ratios: duration rule > opponent > state size > step size."""
     table: Nested[T] = {rule: {opponent: {} for opponent in OPPONENTS} for rule in RULES}
     rows = ratios.select("duration_rule", "opponent", "state_size", "rate_step_size").iter_rows()
     for (rule, opponent, size, step), value in zip(rows, values, strict=True):

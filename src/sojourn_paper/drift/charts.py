@@ -1,4 +1,4 @@
-"""The study's charts, from its tables; the page and the figures show the same ones."""
+"""The study's charts, made from its tables; the page and the figures show the same ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BEST = {
 
 
 def sheets(tables: Tables) -> dict[str, charts.Sheet]:
-    """Return the figures by the names of their files."""
+    """Return the figures by file name."""
     controls = [[control(tables, how, side) for side in (WORLD, MIRROR)] for how in (TUNED, ONE)]
     estimators = max(tables.tracking["estimator"].n_unique(), 4)
     agents = max(tables.control["agent"].n_unique(), 4)
@@ -69,7 +69,7 @@ def sheets(tables: Tables) -> dict[str, charts.Sheet]:
 
 
 def tracking(tables: Tables, how: str) -> charts.Whiskers:
-    """Return the errors of estimators on random streams, with step sizes chosen in one way."""
+    """Return the chart of tracking errors on random streams, with step sizes chosen in one way."""
     rows = tables.tracking.filter((pl.col("group") == "random") & (pl.col("how").is_in([how, HOWS[0]])))
     rows = rows.filter((pl.col("how") == how) | (pl.col("estimator") == "AdaptiveRatio")).sort("mean")
     styles = estimator_looks(rows["estimator"].to_list())
@@ -92,7 +92,7 @@ def _within(number: float) -> float:
 
 
 def streams(tables: Tables) -> charts.Heatmap:
-    """Return the errors on the named streams."""
+    """Return the chart of errors on the named streams."""
     found = tables.streams.select("stream", "estimator", "how", "relative").iter_rows()
     known = {tuple(key): relative for *key, relative in found}
     columns = [column for column in COLUMNS if (NAMED_STREAMS[0], *column) in known]
@@ -122,7 +122,7 @@ def _agent_looks() -> dict[str, Look]:
 
 
 def control(tables: Tables, how: str, side: str) -> charts.Whiskers:
-    """Return what agents earned in the random worlds, or in their mirrors."""
+    """Return the chart of earnings in the random worlds, or in their mirrors."""
     rows = tables.control.filter((pl.col("kind") == "all") & (pl.col("how") == how))
     order = (
         rows.group_by("agent").agg(pl.col("share").mean()).sort("share", descending=True)["agent"].to_list()
@@ -143,7 +143,7 @@ def control(tables: Tables, how: str, side: str) -> charts.Whiskers:
 
 
 def bet(tables: Tables) -> charts.Whiskers:
-    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, by kind of world."""
+    """Return the chart of Harmonic R-Learning's lead over Relaxed-SMART, by kind of world."""
     styles, sides = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}, {WORLD: "", MIRROR: ": mirror"}
     rows = {(row["kind"], row["side"]): row for row in tables.bet.iter_rows(named=True)}
     return charts.Whiskers(
@@ -165,7 +165,7 @@ def bet(tables: Tables) -> charts.Whiskers:
 
 
 def named(tables: Tables) -> charts.Heatmap:
-    """Return the shares in named worlds, tuned."""
+    """Return the chart of shares in named worlds, tuned."""
     rows = tables.named.filter(pl.col("how") == TUNED)
     known = {tuple(key): share for *key, share in rows.select("world", "agent", "share").iter_rows()}
     agents = [agent for agent in AGENTS if any((world, agent) in known for world in (*NAMED, *OTHERS))]
@@ -186,7 +186,7 @@ def named(tables: Tables) -> charts.Heatmap:
 
 
 def earned(tables: Tables) -> charts.Lines:
-    """Return what agents earned over the log-scales, as a share of what the better action earned."""
+    """Return the chart of earnings over the log-scales, as a share of what the better action earned."""
     styles = looks(FAMILY)
     return charts.Lines(
         "What was earned in the paper's family",
@@ -203,7 +203,7 @@ def earned(tables: Tables) -> charts.Lines:
 
 
 def foretold(tables: Tables) -> charts.Lines:
-    """Return how often each method names the action that is better at the horizon."""
+    """Return the charts of how often each method names the action that is better at the horizon."""
     paper, linear = (tables.foretold.filter(pl.col("world") == world) for world in WORLDS)
     trend = charts.series_of(
         "trend of each action", Look(GREEN, 0, None), paper, "log_scale", "by_trend", "low", "high"

@@ -1,7 +1,7 @@
-"""What agents earn in worlds that change, as a share of what the best policy of each time would have earned.
+"""What agents earn in worlds that change, as a share of what the best policy at each time would have earned.
 
-The share of a run is its reward divided by the sum of reward and dynamic regret. Of all settings that were run, an agent is
-measured with the one that earned most on the seeds for tuning, in that world or over all random ones.
+The share of a run is its reward divided by the sum of reward and dynamic regret. An agent is measured with the
+setting that earned most on the tuning seeds, in that world or over all random worlds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PLACE = ["world", "number", "mirrored"]  # the columns that identify a world
 
 
 def shares(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean share of each agent with each setting in each world, on the seeds for tuning and on the others."""
+    """Return the mean share of each agent with each setting in each world, on tuning seeds and on the others."""
     table = results
     for name in ("number", "mirrored", *OPTIONS):
         if name not in table.columns:
@@ -41,9 +41,9 @@ def shares(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def chosen(table: pl.DataFrame, one: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return each agent in each world with the setting that was chosen for it, in both ways.
+    """Return each agent in each world with its chosen setting, for both ways of choosing.
 
-    The one setting for all is chosen over all worlds of the table, unless it is given.
+    The common setting is chosen over all worlds of the table, unless it is given.
     """
     best = table.sort("tuning", descending=True, maintain_order=True)
     tuned = best.group_by(*_PLACE, "agent", maintain_order=True).first()
@@ -56,7 +56,7 @@ def chosen(table: pl.DataFrame, one: pl.DataFrame | None = None) -> pl.DataFrame
 
 
 def one_setting(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the setting of each agent that has the largest mean share over all worlds, on the seeds for tuning."""
+    """Return each agent's setting with the largest mean share over all worlds, on the tuning seeds."""
     means = table.group_by("agent", *OPTIONS, maintain_order=True).agg(mean=pl.col("tuning").mean())
     best = means.sort("mean", descending=True, maintain_order=True)
     return best.group_by("agent", maintain_order=True).first().select("agent", *OPTIONS)
@@ -93,9 +93,9 @@ def over_random(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
 
 
 def bet(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, in each kind of world and in the mirrors.
+    """Return Harmonic R-Learning's lead over Relaxed-SMART, in each kind of world and in the mirrors.
 
-    The two differ only in the kind of mean that makes a rate from past rewards and durations. `first` counts the
+    The two differ only in the mean that turns past rewards and durations into a rate. `first` counts the
     worlds in which Harmonic R-Learning earned more than every other agent.
     """
     tuned = table.filter(pl.col("how") == TUNED).join(kinds, on="number")

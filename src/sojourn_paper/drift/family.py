@@ -26,9 +26,9 @@ from sojourn_paper.drift.trend import History, prospect
 from sojourn_paper.robustness.plan import ACTION_B, LOG_SCALES
 
 HORIZON, SEEN, EPISODES, BACK = 10_000, 1000, 4, 1.0
-EVEN = 0.002775  # from this log-scale on, B earned more on the steps seen: `robustness.tables.even`
+EVEN = 0.002775  # the log-scale from which B earned more on the steps seen: `robustness.tables.even`
 WORLDS = ("as in the paper", "linear control")
-_SEED = 290_000  # not used while the study was designed
+_SEED = 290_000  # not used in designing the study
 _LN10 = math.log(10.0)
 
 _start, _step = start.bare, step.bare
@@ -38,7 +38,7 @@ _start, _step = start.bare, step.bare
 
 
 def earned(runs: pl.DataFrame, realised: pl.DataFrame) -> pl.DataFrame:
-    """Return what each agent earned as a share of what the better action earned, and how often it ended with B.
+    """Return each agent's earnings as a share of the better action's, and how often it ended with B.
 
     Means are over step sizes and seeds; low and high are the lowest and the highest seed.
     """
@@ -66,7 +66,7 @@ def earned(runs: pl.DataFrame, realised: pl.DataFrame) -> pl.DataFrame:
 
 
 def foretold(size: Size, pool: Executor) -> pl.DataFrame:
-    """Return the share of histories in which the trend and averages of the past name the action better at the horizon."""
+    """Return the share of histories in which the trend, or an average of the past, names the action better at the horizon."""
     rows = pool.map(lambda log_scale: list(_foretold(log_scale, size.histories)), LOG_SCALES)
     columns = ["world", "log_scale", "right_is_b", "histories", "by_trend", "low", "high", "by_best"]
     columns += ["by_average", "by_recent", "exponential"]
@@ -97,14 +97,14 @@ def _largest(rates: list[float]) -> int:
 
 
 def _better_at(log_scale: float, t: int, *, linear: bool) -> int:
-    """Return the action that is better at a step, without the ripple of sine and cosine."""
+    """Return the better action at a step, without the ripple of sine and cosine."""
     grown = [math.log1p(v * _LN10 * t) if linear else v * _LN10 * t for v in (log_scale, log_scale / 2.0)]
     b = math.log(10.0) + grown[0] - float(np.logaddexp(math.log(10.0) + grown[1], math.log(BACK)))
     return int(b > math.log(0.05 * t / (1.0 + BACK)))
 
 
 def histories(log_scale: float, seed: int, *, linear: bool = False) -> list[History]:
-    """Return when each action was taken in the first state, what it earned and how long it took."""
+    """Return each action's history in the first state: when it was taken, what it earned and how long it took."""
     total = EPISODES * SEEN
     actions, (rewards, durations) = np.zeros(total, dtype=np.int64), np.zeros((2, total))
     world_rng, choice_rng = streams(_SEED + seed, 2)
@@ -142,6 +142,6 @@ def _walk(
 
 
 def _average(history: History, since: float) -> float:
-    """Return what an action earned per unit time from step `since` of each episode on, including the way back."""
+    """Return an action's earnings per unit time from step `since` of each episode on, including the way back."""
     late = history.steps >= since
     return float(history.rewards[late].sum() / (history.durations[late] + BACK).sum())

@@ -1,7 +1,7 @@
-"""What is run: streams that estimators follow, worlds that agents act in, and the paper's family.
+"""The runs: streams that estimators follow, worlds in which agents act, and the paper's family.
 
-Everything is tuned on some seeds and measured on others. Besides the best setting for each stream or world there is one
-setting for all of them, the best on the seeds for tuning, which is what somebody who cannot tune would use.
+Everything is tuned on some seeds and measured on others. Besides the best setting for each stream or world there is a
+common setting, the best over all of them on the tuning seeds, which stands for users who cannot tune.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ REFERENCE, ADAPTIVE = "Exponential", "adaptive"
 HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # these differ only in their estimator
 TUNING_SEEDS = 3
 FIRST_TUNING_SEED = 1_000_000
-_SLACK = 1.05  # times the steps that a run of the shortest actions takes
+_SLACK = 1.05  # relative to the steps of a run with only the shortest actions
 
 STEP_SIZES = spaced("logspace", 1e-4, 10**-0.25, 16)
-FINE_SIZES = spaced("logspace", 1e-4, 10**-0.25, 31)  # of the estimator that all others are compared with
+FINE_SIZES = spaced("logspace", 1e-4, 10**-0.25, 31)  # step sizes of the baseline estimator
 AGENTS = (
     "smart",
     "relaxed_smart",
@@ -36,7 +36,7 @@ FOLLOWING = tuple(name for name in ESTIMATORS if name != "Fixed")
 FAMILY = ("smart", "relaxed_smart", HARMONIC, "fixed_rate")
 DISTURBED = ("smart", "relaxed_smart", HARMONIC, ADAPTIVE)
 NAMED = ("pay_rise", "seasons", "rush_hours", "fading_trade")
-OTHERS = ("heavy_tails", "ripening_bait", "rotting_bait")  # each of another type, which takes long to compile
+OTHERS = ("heavy_tails", "ripening_bait", "rotting_bait")  # each its own type, slow to compile
 
 _ONE: Axes = {"step_size": [0.1, 0.3, 0.9], "exploration": [0.01, 0.05]}
 _TWO: Axes = {**_ONE, "rate_step_size": [0.001, 0.01, 0.1]}
@@ -51,26 +51,26 @@ OPTIONS = ("step_size", "exploration", "rate_step_size")
 
 
 class Size(NamedTuple):
-    """How much is run: random streams and random worlds, seeds, and how long streams and runs are."""
+    """The size of the study: random streams and worlds, seeds, and the lengths of streams and runs."""
 
     streams: int = 120
     worlds: int = 400
     seeds: int = 3
     steps: int = 20_000  # of a stream, and in named worlds
     time: float = 12_000.0  # of a run in a random world
-    histories: int = 100  # that trends are fitted to, at each log-scale
+    histories: int = 100  # histories for fitting trends, at each log-scale
     estimators: tuple[str, ...] = FOLLOWING
     agents: tuple[str, ...] = AGENTS
     others: tuple[str, ...] = OTHERS
 
 
 def title(agent: str) -> str:
-    """Return an agent's name for readers."""
+    """Return an agent's display name."""
     return "SMART with AdaptiveRatio" if agent == ADAPTIVE else looks.title(agent)
 
 
 def step_sizes(estimator: str) -> list[float | None]:
-    """Return the step sizes that an estimator is tried with; None for one that has none.
+    """Return the step sizes to try for an estimator; None for one that has none.
 
     >>> step_sizes("Cumulative"), len(step_sizes("Harmonic"))
     ([None], 16)
@@ -95,7 +95,7 @@ def random_worlds(size: Size) -> Sweep:
 
 
 def sweeps(size: Size) -> dict[str, Sweep]:
-    """Return all sweeps by the names of their folders; that of the random worlds has the study's name."""
+    """Return all sweeps by folder name; the sweep of the random worlds has the study's name."""
     few = tuple(name for name in DISTURBED if name in size.agents)
     others = {"others": _named(size, size.others, few, "drift, baits and tails")} if size.others else {}
     return {
@@ -126,7 +126,7 @@ def family(size: Size) -> Sweep:
 
 
 def seeds(size: Size) -> list[int]:
-    """Return the seeds for measuring, then those for tuning."""
+    """Return the evaluation seeds, then the tuning seeds."""
     return [*range(size.seeds), *range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + TUNING_SEEDS)]
 
 

@@ -1,4 +1,4 @@
-"""The study of change as it is told: what was found, and the section of the page."""
+"""Presentation of the study of change: its findings, and the section of the page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASSUMED = (
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in two tables and a sentence, for a terminal."""
+    """Return the terminal output: two tables and a sentence."""
     best = [*_ranked(summary, HOWS[0])[:4], summary.tracked("Exponential", HOWS[2])]
     least = min(row.by_trend for row in summary.foretold if row.world == WORLDS[0])
     trend = f"The trend names the action that is better at step {HORIZON:,} in at least {100 * least:.0f} % of histories."
@@ -36,7 +36,7 @@ def headlines(summary: Summary) -> list[str]:
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return in one sentence what the study's main chart shows."""
+    """Say in one sentence what the study's main chart shows."""
     best = _ranked(summary, HOWS[0])[0]
     return (
         f"With one setting for all streams, {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that "
@@ -45,7 +45,7 @@ def in_one_sentence(summary: Summary) -> str:
 
 
 def with_words(summary: Summary) -> Summary:
-    """Return the summary with what was found."""
+    """Return the summary with its findings."""
     return replace(
         summary,
         findings=(
@@ -115,7 +115,7 @@ def _on_one_setting(summary: Summary) -> str:
 
 
 def _over_both(summary: Summary, how: str) -> str:
-    """Return every agent with its mean share over worlds and mirrors, the best first."""
+    """Return every agent with its mean share over worlds and mirrors, best first."""
     worlds, mirrors = (
         {row.agent: row.share for row in summary.over("all", how, side)} for side in (WORLD, MIRROR)
     )
@@ -171,7 +171,7 @@ def _on_the_trend(summary: Summary) -> str:
     least, best = min(paper, key=lambda row: row.by_trend), min(paper, key=lambda row: row.by_best)
     wrong = [row for row in paper if row.by_average < 0.5]
     span = f" between v = {wrong[0].log_scale:.2g} and {wrong[-1].log_scale:.2g}" if wrong else ""
-    apart = next((row.log_scale for row in paper if _told_apart(row.log_scale, summary)), None)
+    apart = next((row.log_scale for row in paper if _distinguished(row.log_scale, summary)), None)
     told = (
         f" From v = {apart:.2g} on, B's growth can be told apart from linear growth."
         if apart is not None
@@ -190,7 +190,7 @@ def _least(share: float) -> str:
     return "all of them" if share == 1.0 else f"at least {100 * share:.0f} % of them"
 
 
-def _told_apart(log_scale: float, summary: Summary) -> bool:
+def _distinguished(log_scale: float, summary: Summary) -> bool:
     """Whether, from this log-scale on, B is nearly always taken to be exponential if it is, and hardly ever if it is not."""
     return all(
         row.exponential >= 0.95 if row.world == WORLDS[0] else row.exponential <= 0.05
@@ -353,7 +353,7 @@ def _facts(folder: Path, summary: Summary) -> blocks.Facts:
 
 
 def num_steps(size: Size) -> int:
-    """Return how many steps the whole study takes at most."""
+    """Return the largest number of steps that the whole study takes."""
     return tracking.num_steps(size) + sum(sweep.num_steps for sweep in plan.sweeps(size).values())
 
 
@@ -364,7 +364,7 @@ def drift(
     progress: Advance = no_progress,
     formats: Sequence[str] = FORMATS,
 ) -> Summary:
-    """Run the study of change into a folder; return what was found."""
+    """Run the study of change into a folder; return its summary."""
 
     def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> tables.Tables:
         streams = tracking.measure(out / "streams", size, pool, progress)

@@ -13,7 +13,7 @@ Rng = np.random.Generator
 
 
 class Stream(NamedTuple):
-    """What is recorded, the true rate of each step, and the time that the step truly took."""
+    """The recorded rewards and durations, the true rate at each step, and the true duration of each step."""
 
     rewards: Numbers
     durations: Numbers
@@ -65,7 +65,7 @@ def wander(rng: Rng, n: int, hold: float, deviation: float) -> Numbers:
 
 
 def factors(rng: Rng, noise: str, n: int) -> Numbers:
-    """Return what rewards are multiplied by; the mean is 1, in a cycle over every two steps."""
+    """Return the factors of rewards; their mean is 1, in a cycle over every two steps."""
     if noise == "cycle":
         return np.where(np.arange(n) % 2 == 0, 2 * lognormal(rng, n, 0.3), 0.0)
     makers: dict[str, Callable[[], Numbers]] = {
@@ -81,7 +81,7 @@ def factors(rng: Rng, noise: str, n: int) -> Numbers:
 
 
 def scenario(rng: Rng, place: int) -> Scenario:
-    """Return a random scenario; movements take turns."""
+    """Return a random scenario; the kinds of movement rotate."""
     return Scenario(
         MOVEMENTS[place % len(MOVEMENTS)],
         float(np.exp(rng.uniform(np.log(1.2), np.log(15.0)))),
@@ -92,7 +92,7 @@ def scenario(rng: Rng, place: int) -> Scenario:
 
 
 def random_stream(rng: Rng, kind: Scenario, n: int) -> Stream:
-    """Return a stream of this kind; how long regimes last is measured at the pace of the first."""
+    """Return a stream of this kind; regime lengths are measured at the pace of the first regime."""
     size, spread = lognormal(rng, n, 0.5), rng.uniform(0.5, 1.5, n)
     durations = {
         "none": spread,
@@ -131,7 +131,7 @@ _LEVELS = np.array([0.5, 1.0, 2.0])
 
 
 def rare_events(rng: Rng, event: str, chance: float, n: int) -> Stream:
-    """Return a stream on which nothing changes, but much depends on steps that are rare.
+    """Return a stationary stream on which much depends on rare steps.
 
     A jackpot pays 1 / chance, and nothing else pays. A disaster costs 1 / (2 chance) of a steady 1 a step. In the third kind
     every step pays 1, and nearly all time is spent in steps of a duration of 1 / chance; others take 0.001.

@@ -1,4 +1,4 @@
-"""Tables: what was found, from streams, from runs and from the paper's family."""
+"""The study's tables, computed from streams, runs and the paper's family."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sojourn_paper.study import Study
 
 
 class Tables(NamedTuple):
-    """All the data that words, figures and the page are made from."""
+    """All data behind the text, the figures and the page."""
 
     tracking: pl.DataFrame  # errors relative to the best `Exponential`, over all streams
     streams: pl.DataFrame  # the same, on each stream
     control: pl.DataFrame  # shares over random worlds of each kind and their mirrors
-    bet: pl.DataFrame  # by how much Harmonic R-Learning is ahead of Relaxed-SMART
+    bet: pl.DataFrame  # Harmonic R-Learning's lead over Relaxed-SMART
     named: pl.DataFrame  # shares in named worlds
-    settings: pl.DataFrame  # the one setting of each agent for all random worlds
+    settings: pl.DataFrame  # each agent's common setting for all random worlds
     earned: pl.DataFrame  # in the paper's family
     foretold: pl.DataFrame
 
@@ -46,7 +46,7 @@ STUDY = Study(Tables, _FILES)
 def tabulate(
     size: Size, swept: dict[str, pl.DataFrame], streams: pl.DataFrame, foretold: pl.DataFrame
 ) -> Tables:
-    """Return the tables of what was run: the sweeps, errors on streams, and what was predicted."""
+    """Return the tables of the sweeps, of the errors on streams, and of the predictions."""
     relatives = tracking.relative(streams)
     shares = control.shares(swept["sweep"])
     one = control.one_setting(shares)
@@ -74,7 +74,7 @@ def tabulate(
 
 
 def summarised(found: Tables, size: Size, steps: int, seconds: float) -> Summary:
-    """Return the study in numbers; those that are not finite become None."""
+    """Return the study in numbers; non-finite ones become None."""
     named = pl.col("agent").map_elements(title, pl.String).alias("name")
     in_numbers = {
         "version": __version__,
@@ -137,7 +137,7 @@ class Controlled:
 
 @dataclass(frozen=True)
 class Bet:
-    """By how much Harmonic R-Learning is ahead of Relaxed-SMART in worlds of a kind, or in their mirrors.
+    """Harmonic R-Learning's lead over Relaxed-SMART in worlds of a kind, or in their mirrors.
 
     `first` counts the worlds in which it earned more than every other agent.
     """
@@ -196,7 +196,7 @@ class Foretold:
 
 @dataclass(frozen=True)
 class RunSize:
-    """How much was run."""
+    """The size of the study."""
 
     streams: int
     worlds: int
@@ -207,7 +207,7 @@ class RunSize:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was found, in numbers and in words."""
+    """The findings, in numbers and in words."""
 
     version: str
     steps: int
@@ -225,12 +225,12 @@ class Summary:
     study: str = "drift"
 
     def tracked(self, estimator: str, how: str, group: str = "random") -> Tracked:
-        """Return the row of one estimator whose step size was chosen in one way."""
+        """Return the row of one estimator, with its step size chosen in one way."""
         return next(
             row for row in self.tracking if (row.estimator, row.how, row.group) == (estimator, how, group)
         )
 
     def over(self, kind: str, how: str, side: str) -> list[Controlled]:
-        """Return all agents in random worlds of a kind, those that earned most first."""
+        """Return all agents in random worlds of a kind, in descending order of earnings."""
         rows = (row for row in self.control if (row.kind, row.how, row.side) == (kind, how, side))
         return sorted(rows, key=lambda row: -row.share)

@@ -1,4 +1,4 @@
-"""How closely estimators follow the true rate of streams that change.
+"""How closely estimators track the true rate of streams that change.
 
 The tracking error is the mean over time of (estimate - truth)^2, without the first 100 steps, averaged over seeds
 before ratios are taken. Ratios are to the best `Exponential` in hindsight: of 31 step sizes, the one with the
@@ -29,8 +29,8 @@ from sojourn_paper.drift.plan import REFERENCE, TUNING_SEEDS, Size, step_sizes
 from sojourn_paper.drift.streams import NAMED, Stream, named_stream, random_stream, scenario
 
 WARM_UP = 100
-_SEED = 190_026  # not used while the study was designed
-_CHUNK = 8  # streams that are kept in one file
+_SEED = 190_026  # not used in designing the study
+_CHUNK = 8  # streams per file
 HOWS = ("one setting", "by truth", "by score")
 
 
@@ -40,13 +40,13 @@ def kinds(size: Size) -> list[str]:
 
 
 def num_steps(size: Size) -> int:
-    """Return how many steps all estimators take on all streams."""
+    """Return the total number of steps of all estimators on all streams."""
     settings = sum(len(step_sizes(name)) for name in size.estimators)
     return len(kinds(size)) * settings * (size.seeds + TUNING_SEEDS) * size.steps
 
 
 def measure(folder: Path, size: Size, pool: Executor, progress: Advance = no_progress) -> pl.DataFrame:
-    """Return the errors and scores of all estimators on all streams; those in the folder are not computed again."""
+    """Return the errors and scores of all estimators on all streams; those in the folder are reused."""
     own_folder(folder)
     names = kinds(size)
     chunks = [names[first : first + _CHUNK] for first in range(0, len(names), _CHUNK)]
@@ -59,7 +59,7 @@ def measure(folder: Path, size: Size, pool: Executor, progress: Advance = no_pro
 
 
 def _kept(folder: Path, size: Size, chunk: list[str]) -> tuple[pl.DataFrame, list[str], bool]:
-    """Return the rows of some streams, the names of these streams, and whether the rows were there before."""
+    """Return the rows of some streams, the names of these streams, and whether the rows already existed."""
     said = json.dumps([__version__, size.estimators, size.seeds, size.steps, chunk])
     file = folder / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.parquet"
     if file.is_file():
@@ -73,7 +73,7 @@ _SCHEMA = {
     "stream": pl.String,
     "estimator": pl.String,
     "step_size": pl.Float64,
-    "error": pl.Float64,  # on the seeds that are measured on
+    "error": pl.Float64,  # on the evaluation seeds
     "tuning_error": pl.Float64,
     "tuning_score": pl.Float64,
 }
@@ -92,7 +92,7 @@ def _rows(name: str, size: Size) -> Iterator[Row]:
 
 
 def _mean(numbers: Floats) -> float:
-    """Return a mean, which is infinite for an estimator that grew without bound."""
+    """Return a mean, which is infinite for an estimator that diverged."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(numbers.mean())
     return mean if math.isfinite(mean) else math.inf
@@ -108,7 +108,7 @@ def make(name: str, seed: int, steps: int) -> Stream:
 
 
 def errors(rate: Rate, stream: Stream) -> tuple[float, float]:
-    """Return the tracking error of an estimator, and its mean score, by which it is chosen if the truth is not known."""
+    """Return the tracking error of an estimator, and its mean score, for choosing without the truth."""
     estimates = rates_over(rate, stream.rewards, stream.durations)
     late = estimates[WARM_UP:]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -142,7 +142,7 @@ def relative(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _one_setting(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the step size of each estimator that is best over all random streams, on the seeds for tuning."""
+    """Return the rows for each estimator's best step size over all random streams, on the tuning seeds."""
     drawn = table.filter(~pl.col("stream").is_in(NAMED))
     drawn = drawn if drawn.height else table
     reference = (
@@ -162,7 +162,7 @@ def _one_setting(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def overview(relatives: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean, 10 %, 90 % and worst error of each estimator, over random streams and over named ones."""
+    """Return the mean, 10 %, 90 % and worst error of each estimator, over random and over named streams."""
     group = pl.when(pl.col("stream").is_in(NAMED)).then(pl.lit("named")).otherwise(pl.lit("random"))
     return (
         relatives.with_columns(group=group)

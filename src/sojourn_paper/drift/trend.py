@@ -1,13 +1,13 @@
-"""Look past the data: predict which action will be better, from the trend of each one's rewards and durations.
+"""Extrapolation: predicts which action will be better from the trend of each one's rewards and durations.
 
 A history has the rewards or the durations of one action at the steps where it was taken. Four shapes are fitted to it,
 
     constant  c        linear  a + b t        exponential  c e^(b t)        power  c (1 + t)^b
 
-with relative errors, those of the logarithm. Each shape is extrapolated to a later step and has the weight e^(-BIC / 2), where BIC
-is n log(RSS / n) + k log n for k numbers (G. Schwarz, Annals of Statistics 6, 1978; the weights are those of A. E. Raftery, Sociological
-Methodology 25, 1995). If the data tell shapes apart, one of them has all the weight. The prediction rests on the shapes:
-beyond the data, nothing else supports it.
+with relative errors, those of the logarithm. Each shape is extrapolated to a later step and has the weight e^(-BIC /
+2), where BIC is n log(RSS / n) + k log n for k numbers (G. Schwarz, Annals of Statistics 6, 1978; the weights are
+those of A. E. Raftery, Sociological Methodology 25, 1995). If the data distinguish the shapes, one of them has all
+the weight. The prediction rests on the shapes: beyond the data, nothing else supports it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 from sojourn.rules.arrays import Floats
 
-_ROUNDING = 1e-24  # below this mean square of relative errors, a fit cannot be told from an exact one
-_ROUNDS = 30  # of the Gauss-Newton method; a linear shape needs about five
+_ROUNDING = 1e-24  # below this mean square of relative errors, a fit counts as exact
+_ROUNDS = 30  # Gauss-Newton iterations; a linear shape needs about five
 _NOTHING = 1e-12  # smaller weights are ignored
-_SMALL = 1e-12  # the least value of a linear shape, in units of the mean
+_SMALL = 1e-12  # the smallest value of a linear shape, in units of the mean
 
 
 class Fit(NamedTuple):
@@ -42,13 +42,13 @@ class Fit(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """The shapes that were fitted to a history, the best first."""
+    """The shapes fitted to a history, best first."""
 
     fits: tuple[Fit, ...]
 
     @property
     def best(self) -> Fit:
-        """The shape of least BIC."""
+        """The shape with the lowest BIC."""
         return self.fits[0]
 
     def log_at(self, step: float) -> float:
@@ -122,7 +122,7 @@ class History(NamedTuple):
 
 
 class Prospect(NamedTuple):
-    """What is predicted for an action: its reward and its duration, and how long an unpaid way back takes."""
+    """The prediction for an action: its reward and its duration, and how long an unpaid way back takes."""
 
     reward: Trend
     duration: Trend
@@ -137,7 +137,7 @@ class Prospect(NamedTuple):
 
 
 def prospect(history: History, back: float = 0.0) -> Prospect:
-    """Return what is predicted from a history.
+    """Return the prediction from a history.
 
     >>> t = np.arange(100.0)
     >>> rising, steady = History(t, 1.0 + 0.1 * t, np.ones(100)), History(t, np.full(100, 50.0), np.ones(100))

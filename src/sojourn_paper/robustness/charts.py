@@ -1,4 +1,4 @@
-"""The study's charts, from its tables; the page and the figures show the same ones."""
+"""The study's charts, made from its tables; the page and the figures show the same ones."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from sojourn_paper.robustness.tables import Tables
 SCALE = charts.Axis("log-scale v of action B (harder to the right)", short="v", log=True, reverse=True)
 SHARE = charts.Axis("runs that end with B, %", unit="%", ends=(-3.0, 103.0))
 RATE = "reward per unit time"
-RATES_SHOWN = (0.3, 1e6)  # for large v, B's rate fits no chart
-FIRST_SCALE = 1e-3  # the log-scale that the maps show first
+RATES_SHOWN = (0.3, 1e6)  # for large v, B's rate goes off the chart
+FIRST_SCALE = 1e-3  # the initial log-scale of the maps
 MAP = ("agent", "log_scale", "step_size", "rate_step_size")
 CHANGED = {
     "greedy": "Reading of “greedy”",
@@ -39,7 +39,7 @@ CHANGED = {
 
 
 def sheets(tables: Tables, steps: int) -> dict[str, charts.Sheet]:
-    """Return the figures by the names of their files."""
+    """Return the figures by file name."""
     first, *others = crossings(tables, steps)
     return {
         "1-drift": charts.Sheet([[drift(tables)]], (6.0, 3.6)),
@@ -57,7 +57,7 @@ def sheets(tables: Tables, steps: int) -> dict[str, charts.Sheet]:
 
 
 def drift(tables: Tables) -> charts.Lines:
-    """Return action B's reward, duration and their ratio over the steps."""
+    """Return the chart of action B's reward, duration and their ratio over the steps."""
     columns = {
         "reward": ("reward", RED),
         "duration": ("duration", BLUE),
@@ -77,7 +77,7 @@ def drift(tables: Tables) -> charts.Lines:
 
 
 def crossings(tables: Tables, steps: int) -> list[charts.Lines]:
-    """Return both actions' rates over the steps, where learning ends and where B passes A, at some log-scales."""
+    """Return charts of both actions' rates over the steps, where learning ends and where B passes A, at some log-scales."""
     passed = dict(tables.passing.select("log_scale", "overtakes").iter_rows())
     return [
         _crossing(
@@ -122,7 +122,7 @@ def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: floa
 
 
 def success(tables: Tables, agents: Sequence[str] = AGENTS) -> charts.Lines:
-    """Return the share of runs that end with B: median over seeds, and for the paper's agents the range."""
+    """Return the chart of the share of runs that end with B: median over seeds, and the range for the paper's agents."""
     series = []
     for agent, look in looks(agents).items():
         rows = tables.success.filter(pl.col("agent") == agent)
@@ -161,7 +161,7 @@ def _better(earned: pl.DataFrame) -> list[charts.Span]:
 
 
 def learned_rates(tables: Tables) -> charts.Lines:
-    """Return the learned rates against what each action earned; those of the controls are hidden at first."""
+    """Return the chart of learned rates against what each action earned; the controls are hidden initially."""
     scales = tables.earned["log_scale"].to_list()
     series = [
         charts.Series(
@@ -193,7 +193,7 @@ def learned_rates(tables: Tables) -> charts.Lines:
 
 
 def maps(tables: Tables, most: int | None = None) -> dict[str, charts.Choosable]:
-    """Return a map at each log-scale for each agent with two step sizes; all maps together have at most `most` cells."""
+    """Return a map at each log-scale for each agent with two step sizes, with at most `most` cells in all."""
     table = tables.maps
     agents = [agent for agent in AGENTS if agent in set(table["agent"])]
     every = 1 if most is None else max(1, -(-table.height // most))
@@ -229,7 +229,7 @@ def maps(tables: Tables, most: int | None = None) -> dict[str, charts.Choosable]
 
 
 def _maps_sheet(found: dict[str, charts.Choosable]) -> charts.Sheet:
-    """Return the maps of all agents at three log-scales."""
+    """Return the figure of the maps of all agents at three log-scales."""
     places = [nearest(scale) for scale in MAPPED]
     return charts.Sheet(
         [[one.charts[place,] for one in found.values()] for place in places],
@@ -251,7 +251,7 @@ def _maps_sheet(found: dict[str, charts.Choosable]) -> charts.Sheet:
 
 
 def sensitivity(tables: Tables) -> dict[str, charts.Choosable]:
-    """Return a chart for each thing that was changed, with a line for each setting; readers choose the agent."""
+    """Return a chart for each changed factor, with a line for each setting; readers choose the agent."""
     agents = [agent for agent in PAPER if agent in set(tables.sensitivity["agent"])]
     choice = charts.Selector(
         "agent", [NAMES[agent] for agent in agents], agents.index(HARMONIC), link="robustness-agent"
@@ -277,7 +277,7 @@ def _changed(table: pl.DataFrame, what: str, agent: str) -> charts.Lines:
 
 
 def _sensitivity_sheet(found: dict[str, charts.Choosable]) -> charts.Sheet:
-    """Return a sheet with a row for each agent and a column for each thing that was changed."""
+    """Return a sheet with a row for each agent and a column for each changed factor."""
     names = next(iter(found.values())).choices[0].values
     return charts.Sheet(
         [[one.charts[place,] for one in found.values()] for place in range(len(names))],

@@ -1,7 +1,7 @@
-"""What is run: thirty log-scales, twenty step sizes by twenty rate step sizes, seven agents.
+"""The runs: thirty log-scales, twenty step sizes by twenty rate step sizes, seven agents.
 
 There are four episodes of a thousand steps, with exploration 0.2. The paper calls a run a *success* if its
-greedy action in state 0 is B at the end. A seed fixes the exploration and the noise of all cells at once.
+greedy action in state 0 is B at the end. A seed determines the exploration and the noise of all cells.
 
 Besides the paper's three agents there are controls, above all `fixed_rate`, which takes the rate to be 0
 and never learns it. Besides success, the study measures what each action *earned* on the steps that agents saw.
@@ -25,10 +25,10 @@ PAPER = ("smart", "relaxed_smart", HARMONIC)
 AGENTS = (*PAPER, CONTROL, "r_learning", "weighted_harmonic_r", "relaxed_smart_gosavi")
 NAMES = {agent: looks.title(agent) for agent in AGENTS}
 
-DRIFTING = 1e-3  # the log-scale at which B's drift is shown
+DRIFTING = 1e-3  # log-scale at which B's drift is shown
 CROSSING = (1e-3, 3e-3, 5e-4)  # log-scales at which both actions' rates are shown
 MAPPED = (1e-4, 1e-3, 3e-3)  # log-scales at which success is shown over both step sizes
-COARSE_SIZES = spaced("logspace", 1e-4, 1e-1, 8)  # step sizes of the runs with one thing changed
+COARSE_SIZES = spaced("logspace", 1e-4, 1e-1, 8)  # step sizes of the sensitivity runs
 COARSE_SCALES = LOG_SCALES[1::4]
 
 
@@ -59,7 +59,7 @@ def specification(seeds: int, steps: int = 1000, episodes: int = 4) -> Sweep:
 
 
 def nearest(log_scale: float) -> int:
-    """Return the index of the study's log-scale that is nearest to a given one.
+    """Return the index of the study's log-scale nearest to a given one.
 
     >>> round(LOG_SCALES[nearest(1e-3)], 6)
     0.000853

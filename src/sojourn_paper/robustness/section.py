@@ -1,4 +1,4 @@
-"""The simulation study as it is told: what was found, verdicts on the paper's statements, and the section of the page."""
+"""Presentation of the simulation study: its findings, verdicts on the paper's statements, and the section of the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Levels = npt.NDArray[np.float64]
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in two small tables, for a terminal."""
+    """Return the terminal output: two small tables."""
     places = [nearest(log_scale) for log_scale in SHOWN]
     scales = [blocks.Column(f"v = {LOG_SCALES[place]:.2g}", digits=3) for place in places]
     shares = [column._replace(digits=0, unit="%") for column in scales]
@@ -54,7 +54,7 @@ def headlines(summary: Summary) -> list[str]:
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return in one sentence what the study's main chart shows."""
+    """Say in one sentence what the study's main chart shows."""
     median = {agent: np.array(levels) for agent, levels in summary["success_median"].items()}
     harmonic, others = median[HARMONIC], np.maximum(median["smart"], median["relaxed_smart"])
     often = (
@@ -70,7 +70,7 @@ def in_one_sentence(summary: Summary) -> str:
 
 
 def with_words(numbers: Numbers, tables: Tables) -> Summary:
-    """Return the summary: the numbers, what was found, and a verdict on each of the paper's statements."""
+    """Return the summary: the numbers, the findings, and a verdict on each of the paper's statements."""
     seen = _look(numbers, tables)
     statements: list[Statement] = [
         {"statement": statement, "verdict": verdict}
@@ -80,7 +80,7 @@ def with_words(numbers: Numbers, tables: Tables) -> Summary:
 
 
 class _Seen(NamedTuple):
-    """What findings and verdicts are made from."""
+    """The basis of findings and verdicts."""
 
     scales: list[float]
     median: dict[str, Levels]
@@ -88,7 +88,7 @@ class _Seen(NamedTuple):
     earned_a: Levels
     earned_b: Levels
     dominated: bool  # Harmonic R-Learning is nowhere below the paper's other two
-    first_b: str  # from where on B earned more
+    first_b: str  # the log-scale from which B earned more
     zeros: str  # where the other two are at 0 %
     any_zero: bool
     fulls: str  # where Harmonic R-Learning is at 100 %
@@ -293,7 +293,7 @@ def _success_table(summary: Summary) -> blocks.DataTable:
 
 
 def _sensitivity_table(summary: Summary) -> blocks.DataTable:
-    """Return Harmonic's success with one thing changed at a time."""
+    """Return the table of Harmonic's success with one factor changed at a time."""
     changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
     rows = changed.group_by("what", "setting", maintain_order=True).agg(pl.col("share").mean()).rows()
     columns = [*blocks.texts("what", "setting"), blocks.Column("success", digits=0, unit="%")]

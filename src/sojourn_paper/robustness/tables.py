@@ -1,4 +1,4 @@
-"""Tables: what was found, from the sweep's results and from the two-state family itself."""
+"""The study's tables, computed from the sweep's results and from the two-state family itself."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sojourn_paper.robustness.plan import (
 )
 from sojourn_paper.study import Row, Statement, Study
 
-BLOCK = 20  # steps that are drawn as one, several waves of the ripple
+BLOCK = 20  # steps per drawn block, several waves of the ripple
 
 
 class Tables(NamedTuple):
-    """All that words, figures and the page are made of."""
+    """All data behind the text, the figures and the page."""
 
     shares: pl.DataFrame  # of successes, for each seed
     success: pl.DataFrame  # the same over seeds
@@ -92,7 +92,7 @@ def read(folder: Path) -> Tables:
 
 
 def with_success(results: pl.DataFrame) -> pl.DataFrame:
-    """Add the greedy action in state 0 and whether it is B; a run that diverged is no success."""
+    """Add the greedy action in state 0 and whether it is B; a diverged run is not a success."""
     action = pl.col("policy").list.get(0).cast(pl.Int64)
     success = (action == ACTION_B) & ~pl.col("diverged")
     return results.with_columns(greedy_action=action, success=success.fill_null(value=False))
@@ -120,7 +120,7 @@ def over_seeds(share: pl.DataFrame) -> pl.DataFrame:
 
 
 def learned_rates(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the median learned rate of each agent at each log-scale, of all runs and of those that end with B."""
+    """Return each agent's median learned rate at each log-scale, over all runs and over those that end with B."""
     finite = results.filter(~pl.col("diverged"))
     return (
         finite.group_by("agent", "log_scale", maintain_order=True)
@@ -147,13 +147,13 @@ def higher_for_every_seed(share: pl.DataFrame) -> float:
 
 
 def realised(steps: int, seeds: int) -> pl.DataFrame:
-    """Return what always taking A and always taking B earn per unit time, on the steps seen."""
+    """Return the earnings per unit time of always taking A and of always taking B, on the steps seen."""
     rows = [(log_scale, *_earned(log_scale, steps, seeds)) for log_scale in LOG_SCALES]
     return pl.DataFrame(rows, schema=["log_scale", "always_a", "always_b"], orient="row")
 
 
 def _earned(log_scale: float, steps: int, seeds: int) -> list[float]:
-    """Return what each action earns per unit time if it is always taken: the mean over seeds."""
+    """Return the earnings per unit time of always taking each action: the mean over seeds."""
     earned = []
     for action in (0, 1):
         agent = policy_agent([action, 0], num_actions=2)
@@ -163,7 +163,7 @@ def _earned(log_scale: float, steps: int, seeds: int) -> list[float]:
 
 
 def even(earned: pl.DataFrame, steps: int, seeds: int) -> float | None:
-    """Return the log-scale from which on B earned more, to six digits; None if A did at all that were run."""
+    """Return the log-scale from which B earned more, to six digits; None if A earned more at all of them."""
     better = earned.filter(pl.col("always_b") > pl.col("always_a"))["log_scale"].to_list()
     if not better:
         return None
@@ -178,7 +178,7 @@ def even(earned: pl.DataFrame, steps: int, seeds: int) -> float | None:
 
 def rates_by_step(log_scale: float, steps: int) -> pl.DataFrame:
     """Return both actions' reward, duration and rate at every decision step, without noise."""
-    t = np.arange(min(steps, int(300.0 / log_scale)))  # beyond, the numbers leave the floats
+    t = np.arange(min(steps, int(300.0 / log_scale)))  # larger ones overflow
     reward = np.array([sin_log_drift(float(x), 10.0, log_scale) for x in t])
     duration = np.array([cos_log_drift(float(x), 10.0, log_scale / 2.0) for x in t])
     return pl.DataFrame(
@@ -189,8 +189,8 @@ def rates_by_step(log_scale: float, steps: int) -> pl.DataFrame:
 def overtakes(log_scale: float, horizon: int = 1_000_000) -> float | None:
     """Return the step at which B's rate, without its ripple, passes A's for good.
 
-    Without ripple the rates are 10^(v t/2) and 0.05 t. They may never cross: then B is ahead
-    all along, and the step is 0; None means that it is beyond the horizon.
+    Without ripple the rates are 10^(v t/2) and 0.05 t. If they never cross, B is always ahead and the step is 0;
+    None means that it is beyond the horizon.
     """
     t = np.arange(1, horizon, dtype=np.float64)
     behind = np.flatnonzero(np.log10(0.05 * t) > log_scale * t / 2.0)
@@ -200,13 +200,13 @@ def overtakes(log_scale: float, horizon: int = 1_000_000) -> float | None:
 
 
 def touches(log_scale: float, after: int, horizon: int = 20_000) -> int:
-    """Return the first step from `after` on at which B's rate, ripple included, is above A's."""
+    """Return the first step from `after` on at which B's rate, ripple included, exceeds A's."""
     table = rates_by_step(log_scale, horizon).slice(after)
     return int(table.filter(pl.col("rate_b") > pl.col("rate_a"))["step"][0])
 
 
 def rates_by_block(log_scale: float, steps: int = 10_001) -> pl.DataFrame:
-    """Return both actions' rates in blocks of steps: the mean, and the range that noise and ripple span."""
+    """Return both actions' rates in blocks of steps: the mean, and the range due to noise and ripple."""
     table = rates_by_step(log_scale, steps)
     noise = np.maximum(0.001, np.random.default_rng(0).normal(1.0, 0.1, len(table)))
     table = table.with_columns(noisy=pl.col("rate_a") / pl.Series(noise))
@@ -240,7 +240,7 @@ def passing() -> pl.DataFrame:
 
 
 class Change(NamedTuple):
-    """One thing that is set otherwise than in the study."""
+    """One factor set differently from the study."""
 
     what: str
     setting: str
@@ -265,8 +265,8 @@ CHANGES = (
 
 
 def sensitivity(seeds: int, steps: int = 1000, jobs: int | None = None) -> pl.DataFrame:
-    """Return the shares of success on a coarser grid, with one thing changed at a time."""
-    # Some settings are those of the study, and the same under each heading.
+    """Return the shares of success on a coarser grid, with one factor changed at a time."""
+    # Some settings are the study's own, and identical under each heading.
     settings = {change: change._replace(what="", setting="") for change in CHANGES}
     found = {each: list(_changed(each, seeds, steps, jobs)) for each in dict.fromkeys(settings.values())}
     rows = [(change.what, change.setting, *row) for change in CHANGES for row in found[settings[change]]]
@@ -281,7 +281,7 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
         "relaxed_smart": grid(relaxed_smart, **common, rate_step_size=COARSE_SIZES),
         "harmonic_r": grid(harmonic_r, **common, rate_step_size=COARSE_SIZES),
     }
-    if change.prefer_b:  # a head start too small for anything but to break ties
+    if change.prefer_b:  # a head start that only breaks ties
         for one in agents.values():
             for agent in one.agents:
                 move(agent.values, 0, ACTION_B, 1e-12)
@@ -298,7 +298,7 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
 
 
 class Settings(TypedDict):
-    """What was run."""
+    """The settings of the study."""
 
     steps: int
     episodes: int
@@ -327,7 +327,7 @@ class Numbers(TypedDict):
 
 
 class Summary(Numbers):
-    """The numbers, and what they say in words."""
+    """The numbers, and the text about them."""
 
     findings: list[str]
     statements: list[Statement]

@@ -42,7 +42,7 @@ SETTINGS, COMPARISON = "settings.json", "comparison.json"
 def compare(
     names: list[str],
     out: Path,
-    settings: plan.Settings = plan.Settings(),  # noqa: B008 - it cannot be changed
+    settings: plan.Settings = plan.Settings(),  # noqa: B008 - it is immutable
     jobs: int | None = None,
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
@@ -77,7 +77,7 @@ def compare(
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", markdown(shown.section(out, as_json(comparison), Budget())))
     written = {"version": comparison.version, **as_json(comparison)}
-    write_json(out / COMPARISON, written)  # last, since it means that everything is done
+    write_json(out / COMPARISON, written)  # last, because its presence means that everything is done
     return comparison
 
 
@@ -99,7 +99,7 @@ def _run_settings(settings: plan.Settings) -> RunSettings:
 
 
 def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> None:
-    """Raise an error if the comparison in a folder would be lost; adding problems to it is allowed."""
+    """Raise an error if the comparison in a folder would be overwritten; adding problems to it is allowed."""
     if not (out / SETTINGS).exists():
         return
     given = load_json(out / SETTINGS)
@@ -127,7 +127,7 @@ def _problem(
     jobs: int | None,
     progress: Advance,
 ) -> tuple[Problem, pl.DataFrame]:
-    """Return what was found on one problem, and the runs behind it."""
+    """Return the results on one problem, and the runs behind them."""
     model = exact.model
     known = judge.Judge(model)
     own_folder(folder)
@@ -146,7 +146,7 @@ def _problem(
         earning = judged(plan.earning(name, settings, others), "earning") if others else table.clear()
         same = {agent: options for agent, options in earnings.items() if agent not in others}
         if same:
-            progress(plan.earning(name, settings, same).num_steps, earlier=True)  # they need no other runs
+            progress(plan.earning(name, settings, same).num_steps, earlier=True)  # no runs of their own
     found = Problem(
         name=title,
         gain=known.gain,
@@ -165,7 +165,7 @@ def _problem(
 def _changing(
     name: str, title: str, folder: Path, settings: plan.Settings, jobs: int | None, progress: Advance
 ) -> tuple[ChangingWorld, pl.DataFrame]:
-    """Return what was found in a world that changes, and the runs behind it."""
+    """Return the results in a world that changes, and the runs behind them."""
     own_folder(folder)
     with executor(jobs) as (pool, width):
         runner = _runner(folder, pool, width, progress)
@@ -182,10 +182,10 @@ def _changing(
 
 
 def _runner(folder: Path, pool: Executor, width: int, progress: Advance) -> Judged:
-    """Return a function that runs a sweep into a part of a folder, and returns its results."""
+    """Return a function that runs a sweep into a subfolder, and returns its results."""
 
     def run(sweep: Sweep, part: str) -> pl.DataFrame:
-        advance = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
+        advance = no_progress if part.startswith("tuning-") else progress  # not included in the total
         run_sweep(sweep, own_folder(folder / part), pool, width, advance).whole()
         return load_results(folder / part)
 
@@ -193,7 +193,7 @@ def _runner(folder: Path, pool: Executor, width: int, progress: Advance) -> Judg
 
 
 def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> pl.DataFrame:
-    """Return results with the column length: the steps of a run, or the time that it was to end at."""
+    """Return results with the column length: the steps of a run, or its planned end time."""
     if settings.time is None:
         return table.with_columns(pl.col("steps").alias("length"))
     early = table.filter(pl.col("error").is_null() & (pl.col("duration") < pl.col("time")))
@@ -206,7 +206,7 @@ def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> p
 
 
 def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
-    """Return what happens to the rate under the wrong policy that Harmonic R-Learning has most often."""
+    """Return what happens to the rate under the most frequent wrong policy of Harmonic R-Learning."""
     if held is None:
         return None
     policy, share = held
@@ -220,5 +220,5 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
         share=share,
         gain=steps.gain,
         harmonic=rate,
-        grows=steps.gain > rate,  # while the policy is followed, whatever is explored
+        grows=steps.gain > rate,  # while the policy is followed, regardless of exploration
     )

@@ -1,6 +1,6 @@
-"""How agents are judged, and the record of it in `comparison.json`.
+"""How agents are judged, and the record in `comparison.json`.
 
-They are judged by the exact gain of the policy that they end with, and by what they earned on the way.
+Agents are judged by the exact gain of their final policy, and by what they earned on the way.
 
 The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, where gain is the optimal one: it is 1 for an
 optimal policy and, for positive gains, the share of the optimum that the policy earns. If the optimal gain is 0,
@@ -17,8 +17,8 @@ as the worst possible one. Three things are measured in this way:
 *Steps to 99 %* is the number of steps after which the greedy policy has a relative gain of at least 0.99 and keeps it.
 Policies are examined at some lengths only. A run that never gets there counts as infinite, which a median can take.
 
-In a world that changes no policy stays the best, so agents are judged by a share: what a run earned, over what the best
-policy of each time would have earned, which is the run's reward plus its dynamic regret.
+In a world that changes, no policy stays the best, so agents are judged by a share: what a run earned, over what the
+best policy at each time would have earned, which is the run's reward plus its dynamic regret.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
-_DENSE = 200  # up to so many states, powers of a full matrix are faster than single steps
+_DENSE = 200  # up to this many states, powers of a dense matrix are faster than single steps
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Earning:
 class AgentResult:
     """How good an agent became on a problem, and how soon; None where there is no number.
 
-    Low and high are the ends of 95 % intervals over the runs. The docstring of this file says what `relative_gain`,
-    `followed` and `earned` are. All but `earning` is with the options that give the best final policies; `edges` names those of them
-    whose best choice is the last that was tried.
+    Low and high are the ends of 95 % intervals over the runs. The module's docstring defines `relative_gain`,
+    `followed` and `earned`. Everything but `earning` is with the options that give the best final policies;
+    `edges` names those whose best choice is the last one tried.
     """
 
     agent: str
@@ -106,7 +106,7 @@ class AgentResult:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The relative gain of an agent's policy over the steps, or over time: mean over runs, with its interval."""
+    """The relative gain of an agent's policy over steps or time: the mean over runs, with its interval."""
 
     agent: str
     step: tuple[float, ...]
@@ -115,13 +115,13 @@ class LearningCurve:
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check that each length has one of each."""
+        """Check that all lists are equally long."""
         check_lengths(self, "step", "relative_gain", "low", "high")
 
 
 @dataclass(frozen=True)
 class Trap:
-    """The wrong policy that Harmonic R-Learning has most often, and what happens to the rate there."""
+    """The most frequent wrong policy of Harmonic R-Learning, and what happens to the rate under it."""
 
     policy: tuple[int, ...]
     share: float
@@ -143,7 +143,7 @@ class EstimatorError:
 
 @dataclass(frozen=True)
 class Problem:
-    """What was found on one problem."""
+    """The results on one problem."""
 
     name: str
     gain: float
@@ -162,7 +162,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class ChangingResult:
-    """What an agent earned in a world that changes, as a share of what the best policy of each time would have earned.
+    """What an agent earned in a world that changes, as a share of what the best policy at each time would have earned.
 
     Low and high are the ends of the 95 % interval over the runs. `tracking_error` is the mean over time of the squared error
     of its learned rate; None for runs of a hundred steps or fewer.
@@ -182,16 +182,16 @@ class ChangingResult:
 
 @dataclass(frozen=True)
 class ChangingWorld:
-    """What was found in one world that changes."""
+    """The results in one world that changes."""
 
     name: str
     states: int
-    agents: tuple[ChangingResult, ...]  # those that earned most first
+    agents: tuple[ChangingResult, ...]  # in descending order of earnings
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How the agents and the estimators were run."""
+    """The settings of the runs of agents and estimators."""
 
     steps: int
     seeds: int
@@ -208,7 +208,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A whole comparison: how it was run, and what was found on each problem."""
+    """A whole comparison: its settings, and the results on each problem."""
 
     settings: RunSettings
     problems: tuple[Problem, ...]
@@ -225,7 +225,7 @@ class Comparison:
 
 
 class Judge:
-    """Knows the exact gain of every policy of a model, each computed once; worlds begin in state 0."""
+    """Computes the exact gains of a model's policies, each once; worlds start in state 0."""
 
     def __init__(self, model: SMDP) -> None:
         self._model = model
@@ -233,7 +233,7 @@ class Judge:
         self._worst = -float(solve(model.with_means(-model.reward, model.duration)).gains[0])
         timed = model.duration > 0.0
         largest = float(np.abs(model.reward[timed] / model.duration[timed]).max())
-        # A gain of 0 may come out as 1e-17, which is of no use as a unit.
+        # A gain of 0 may come out as 1e-17, which is useless as a unit.
         self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
         self._gain_of = PolicyGains(model)
         self._ahead_of: dict[tuple[int, ...], float] = {}
@@ -253,7 +253,7 @@ class Judge:
         )
 
     def with_followed(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return judged runs with the column `followed`, which only runs of full length have; these come last."""
+        """Return judged runs with the column `followed`, which only full-length runs have; these come last."""
         ends = pl.col("length") == pl.col("length").max()
         ended = table.filter(ends)
         gains = [
@@ -282,8 +282,8 @@ class Judge:
 def _visits(chain: Chain, start: int, steps: int) -> Floats:
     """Return the expected number of visits to each state among the first states of a chain.
 
-    With the law after m steps as a matrix power, the visits in 2 m steps are those in m steps plus those in
-    m more steps from there. Large chains take single steps, which keep the matrix sparse.
+    By doubling: the visits in 2 m steps are those in the first m steps plus those in m more from there, with the
+    distribution after m steps as a matrix power. Large chains take single steps, which keep the matrix sparse.
     """
     law = np.zeros(len(chain.reward))
     law[start] = 1.0
@@ -311,9 +311,9 @@ def results(
     chosen: Mapping[str, Mapping[str, TunedOptions]],
     agents: Mapping[str, NamedAgent],
 ) -> tuple[AgentResult, ...]:
-    """Return how good each agent becomes, how soon, and what it earned, with the options that were chosen for it.
+    """Return how good each agent becomes, how soon, and what it earned, with its chosen options.
 
-    `earning` has the runs of those agents that earn most with other options.
+    `earning` has the runs of the agents that earn most with other options.
     """
     last = table.filter(pl.col("length") == pl.col("length").max())
     found = []
@@ -346,20 +346,20 @@ def results(
 
 
 def _mean(runs: pl.DataFrame, column: str, name: str) -> dict[str, float]:
-    """Return the mean of a column over runs, and the ends of its interval."""
+    """Return the mean of a column over runs, and its interval."""
     numbers = runs[column].drop_nulls().to_numpy()
     low, high = mean_interval(numbers)
     return {column: float(numbers.mean()), f"{name}_low": low, f"{name}_high": high}
 
 
 def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: TunedOptions) -> Earning:
-    """Return what an agent earned with the options that earn most, in runs of its own if it has any."""
+    """Return what an agent earned with the options that earn most, from separate runs if there are any."""
     earned = (others if others.height else ended)["earned"].drop_nulls().to_numpy()
     return Earning(chosen.options, chosen.edges, float(earned.mean()), *mean_interval(earned))
 
 
 def learning(table: pl.DataFrame, agents: Mapping[str, NamedAgent]) -> tuple[LearningCurve, ...]:
-    """Return the relative gain of each agent's policy after each length: mean over seeds, with its interval."""
+    """Return each agent's relative gain at each length: the mean over seeds, with its interval."""
     curves = []
     for label in agents:
         points = []
@@ -373,9 +373,9 @@ def learning(table: pl.DataFrame, agents: Mapping[str, NamedAgent]) -> tuple[Lea
 
 
 def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
-    """Return the policy, other than the optimal ones, that an agent has most often, and how often.
+    """Return an agent's most frequent policy that is not optimal, and its share.
 
-    Only lengths from a hundredth of the longest on count. The answer is None if every policy is optimal.
+    Only lengths from a hundredth of the longest on count. None if every policy is optimal.
     """
     late = table.filter((pl.col("agent") == label) & (pl.col("length") >= pl.col("length").max() / 100))
     wrong = late.filter(~pl.col("optimal") & ~pl.col("diverged"))
@@ -389,7 +389,7 @@ def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
 
 
 def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Return, for each run, after how many steps and how much time its policy is good and stays so."""
+    """Return, for each run, the steps and the time from which its policy stays good."""
     steps, times = [], []
     for _, runs in table.sort("length").group_by("seed", maintain_order=True):
         good = runs["relative_gain"].to_numpy() >= ENOUGH
@@ -402,8 +402,8 @@ def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _middle(name: str, numbers: Floats) -> dict[str, Any]:
-    """Return the median and the ends of its interval; None where most runs never get there."""
-    middle = float(np.sort(numbers)[len(numbers) // 2])  # infinite if half of the runs never get there
+    """Return the median and its interval; None where most runs never get there."""
+    middle = float(np.sort(numbers)[len(numbers) // 2])  # infinite if half the runs never get there
     found = zip((name, f"{name}_low", f"{name}_high"), (middle, *median_interval(numbers)), strict=True)
     return {field: number if math.isfinite(number) else None for field, number in found}
 
@@ -417,7 +417,7 @@ def _median(column: pl.Series) -> float | None:
 
 
 def with_shares(table: pl.DataFrame) -> pl.DataFrame:
-    """Return results with what was earned as a share, by which options are also chosen; failed runs earned nothing.
+    """Add the share that was earned, by which options are also chosen; failed runs earned nothing.
 
     >>> with_shares(pl.DataFrame({"reward": [8.0, None], "dynamic_regret": [2.0, None]}))["earned"].to_list()
     [0.8, 0.0]
@@ -429,7 +429,7 @@ def with_shares(table: pl.DataFrame) -> pl.DataFrame:
 def changing_results(
     table: pl.DataFrame, chosen: Mapping[str, Mapping[str, TunedOptions]], agents: Mapping[str, NamedAgent]
 ) -> tuple[ChangingResult, ...]:
-    """Return what each agent earned with the options that were chosen for it; those that earned most come first."""
+    """Return what each agent earned with its chosen options, in descending order."""
     found = []
     for label, agent in agents.items():
         runs, best = table.filter(pl.col("agent") == label), chosen[label]["earned"]
@@ -451,7 +451,7 @@ def changing_results(
     return tuple(sorted(found, key=lambda row: -row.share))
 
 
-# --- The estimators alone ----------------------------------------------------------------
+# --- Estimators by themselves -------------------------------------------------------------
 
 STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
 
@@ -459,7 +459,7 @@ STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
 def errors(
     model: SMDP, policy: Sequence[int], gain: float, jobs: int | None = None
 ) -> tuple[EstimatorError, ...]:
-    """Return the mean of each estimator over seeds, and its root mean square error with an interval."""
+    """Return the mean of each estimator over seeds, and its root-mean-square error with an interval."""
     agents = {
         name: policy_agent(policy, model.num_actions, rate=ESTIMATORS[name].make(STEP_SIZE))
         for name in sorted(ESTIMATORS)

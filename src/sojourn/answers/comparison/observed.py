@@ -1,8 +1,8 @@
-"""Agents compared on problems whose observations cannot be listed: what is run, how it is judged, and how it is shown.
+"""Comparison of agents on problems whose observations cannot be enumerated: the runs, how they are judged and shown.
 
-Tiles and networks have their own settings there, the same on all problems. The paper's study of networks, in another package,
-runs and shows the same with other rates and without durations. Every run has its own file, so that a comparison that was stopped
-can be resumed.
+Tiles and networks use their own settings, the same on all problems. The paper's study of networks, in another
+package, also runs them with other rates and without durations. Every run has its own file, so that an interrupted
+comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from sojourn.worlds.protocol import gain, optimal
 
 PROBLEMS = ("wear", "offers", "offers-16", "workload", "c-mu", "hold", "update-or-wait", "fleet")
 RUNS, FILE = "runs", "observations.json"
-_USUAL = ("tile_q", "deep_q", "ppo")  # agents that are compared if none is named
+_USUAL = ("tile_q", "deep_q", "ppo")  # compared by default
 _TITLES = {"deep_q": "deep Q", "ppo": "PPO", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
 
 
 @dataclass(frozen=True)
 class BestGain:
-    """A problem and its best possible gain, which is not exact where a rule's measured rate stands for it.
+    """A problem and its best possible gain; it is not `exact` where the measured rate of a rule is used instead.
 
     `bar` is what the best agent of a study should reach, relative to the gain; None where agents are only compared.
     """
@@ -84,7 +84,7 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class ObservedResult:
-    """What an agent reached on a problem with one way to get its rate: means over seeds, with an interval."""
+    """What an agent reached on a problem with one kind of rate: means over seeds, with an interval."""
 
     problem: str
     agent: str
@@ -96,7 +96,7 @@ class ObservedResult:
     low: float
     high: float
     learned_rate: float
-    seconds: float  # CPU time of a run
+    seconds: float  # CPU time per run
 
     @property
     def title(self) -> str:
@@ -106,10 +106,10 @@ class ObservedResult:
 
 @dataclass(frozen=True)
 class Observations:
-    """What `observations.json` has: how much was run, all problems, and what agents reached.
+    """The content of `observations.json`: the size of the study, all problems, and what agents reached.
 
-    A comparison has the `first` part only. A study may have a `second` one, with `rate_seeds` seeds, and runs of another
-    `length`, relative to the usual one.
+    A comparison has only the `first` part. A study may have a `second` one, with `rate_seeds` seeds, and runs of
+    another `length`, relative to the default.
     """
 
     seeds: int
@@ -122,11 +122,11 @@ class Observations:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether agents are only compared, on chosen problems."""
+        """Whether this is a comparison on chosen problems rather than a study."""
         return all(one.bar is None for one in self.truths)
 
     def on(self, problem: str) -> list[ObservedResult]:
-        """Return what the agents reached on a problem in the first part, the best first."""
+        """Return the results on a problem in the first part, best first."""
         rows = (one for one in self.first if one.problem == problem)
         return sorted(rows, key=lambda one: -one.relative_gain)
 
@@ -135,14 +135,14 @@ class Observations:
 
 
 class Variant(NamedTuple):
-    """How an agent gets its rate: from an estimator, centred or not; or it is told that every step takes a time of 1.
+    """How an agent gets its rate: from an estimator, centred or not, or with all durations replaced by 1.
 
     >>> Variant("Harmonic", 0.0).label, Variant().label
     ('Harmonic, not centred', 'Exponential, centred')
     """
 
     estimator: str = "Exponential"
-    centring: float = 0.1  # the agents' default
+    centring: float = 0.1  # the default of agents
     ignores_durations: bool = False
 
     @property
@@ -171,7 +171,7 @@ class Cell(NamedTuple):
 
 
 def observed(names: Sequence[str]) -> bool:
-    """Whether the observations of these problems cannot be listed; an error if this is true of only some of them.
+    """Whether the observations of these problems cannot be enumerated; an error if that holds for only some.
 
     >>> observed(["wear", "offers_16"]), observed(["gosavi", "mine:queue"])
     (True, False)
@@ -189,7 +189,7 @@ def observed(names: Sequence[str]) -> bool:
 def cells(
     problems: Sequence[str], agents: Sequence[str] = (), steps: int = 30_000, seeds: int = 30
 ) -> list[Cell]:
-    """Return the runs, or raise an error if one cannot be made; if no agent is named, the usual ones that fit are run.
+    """Return the runs, or raise an error if one is impossible; by default with the standard agents that fit.
 
     >>> [(cell.agent, cell.seed, cell.steps) for cell in cells(["hold"], steps=5000, seeds=2)]
     [('ppo', 0, 5000), ('ppo', 1, 5000)]
@@ -224,7 +224,7 @@ def _agent(name: str) -> str:
 
 
 def _fitting(problem: str, agents: Sequence[str]) -> list[str]:
-    """Return the agents that were named, each of which must fit; if none were named, the usual ones that fit."""
+    """Return the named agents, all of which must fit; by default the standard ones that fit."""
     fitting = []
     for agent in agents or _USUAL:
         try:
@@ -237,7 +237,7 @@ def _fitting(problem: str, agents: Sequence[str]) -> list[str]:
 
 
 def _check_fit(problem: str, agent: str) -> None:
-    """Make the agent, which raises an error if it does not fit."""
+    """Construct the agent, which raises an error if it does not fit."""
     env, own = environment(problem), not is_users(agent)
     observer = observer_for(agent if own else users_constructor(agent), env)
     if observer is None:
@@ -253,7 +253,7 @@ def _check_fit(problem: str, agent: str) -> None:
 FOLLOWED = 40_000  # steps
 _RULE_STEPS = 300_000
 _MEND_FROM = 0.55
-_FIRST_SEED = 1_000_000  # of the seeds that policies are judged with, one for each seed of a run
+_FIRST_SEED = 1_000_000  # offset of the evaluation seeds, one for each seed of a run
 
 Act = Callable[[Any, dict[str, Any]], Any]
 
@@ -264,10 +264,10 @@ def environment(problem: str) -> WorldEnv:
 
 
 def judged(problem: str, act: Act, seed: int) -> float:
-    """Return an estimate of a policy's gain, from equally many steps of it and of the best one, with the same noise."""
+    """Estimate a policy's gain from equally many steps of it and of the best policy, with common random numbers."""
     noise = _FIRST_SEED + seed
     found = _rate(problem, act, FOLLOWED, noise)
-    if problem == "fleet":  # some states draw more random numbers than others
+    if problem == "fleet":  # some states consume more random numbers than others
         return found
     return best_gain(problem) - (_rate(problem, _best(problem), FOLLOWED, noise) - found)
 
@@ -308,13 +308,13 @@ def _rate(problem: str, act: Act, steps: int, seed: int) -> float:
 
 
 def truth(problem: str) -> BestGain:
-    """Return what is known about a problem."""
+    """Return the best gain of a problem as a record."""
     exact = gain(environment(problem).world)
     return BestGain(problem, best_gain(problem), exact is not None, None)
 
 
 def results(runs: Sequence[ObservedRun]) -> tuple[ObservedResult, ...]:
-    """Return the means of runs over seeds, in the order of problems."""
+    """Return the means over seeds, in the order of problems."""
     grouped: dict[tuple[str, str, str], list[ObservedRun]] = {}
     for run in runs:
         grouped.setdefault((run.problem, run.agent, run.variant), []).append(run)
@@ -341,7 +341,7 @@ def compare_observed(
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
 ) -> Observations:
-    """Compare agents, write the results into a folder, and return what was found; runs already there are kept."""
+    """Compare agents, write the results into a folder, and return them; existing runs are kept."""
     runs = completed(out, wanted, jobs, progress)
     found = Observations(
         seeds=len({cell.seed for cell in wanted}),
@@ -359,7 +359,7 @@ def compare_observed(
 def completed(
     out: Path, wanted: Sequence[Cell], jobs: int | None, progress: Advance
 ) -> dict[Cell, ObservedRun]:
-    """Make the runs that a folder does not have yet, and return all of them."""
+    """Make the runs that a folder lacks, and return all runs."""
     claim_folder(out, RUNS)
     files = {cell: own_folder(out / RUNS) / _name(cell) for cell in wanted}
     missing = [cell for cell, file in files.items() if not file.is_file()]
@@ -378,16 +378,16 @@ def write(
     section: Callable[[Path, dict[str, Json], blocks.Budget], blocks.Section],
     formats: Sequence[str],
 ) -> None:
-    """Write what was found into the folder of the runs."""
+    """Write the results into the folder of the runs."""
     write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
-    with figures.drawing(1, formats) as write_sheets:  # all are drawn before another process has started
+    with figures.drawing(1, formats) as write_sheets:  # drawn before another process would have started
         write_sheets(sheets, out / "figures")
     write_text(out / "README.md", markdown(section(out, as_json(found), blocks.Budget())))
-    write_json(out / FILE, as_json(found))  # last, since it means that everything is done
+    write_json(out / FILE, as_json(found))  # last, because its presence means that everything is done
 
 
 def measured(cell: Cell) -> ObservedRun:
-    """Run and judge one cell."""
+    """Make and judge one run."""
     begin = time.process_time()
     learner = begun(cell)
     learner.train(cell.steps)
@@ -408,7 +408,7 @@ def measured(cell: Cell) -> ObservedRun:
 
 
 def begun(cell: Cell) -> Learner:
-    """Return the agent of a cell before its first step; a user's own agent keeps its own settings."""
+    """Return a fresh agent for a run; a user's agent keeps its own settings."""
     env, variant = environment(cell.problem), cell.variant
     if is_users(cell.agent):
         return Learner(env, users_constructor(cell.agent), seed=cell.seed)
@@ -423,7 +423,7 @@ def begun(cell: Cell) -> Learner:
 
 
 def _name(cell: Cell) -> str:
-    """Return the name of a run's file, which depends on the rules and on the source of a user's agent."""
+    """Return the file name of a run, which depends on the rules and on the source of a user's agent."""
     variant = cell.variant.label.replace(", ", "-").replace(" ", "-").lower()
     agent = f"{cell.agent}-{source_of(cell.agent)[:16]}" if is_users(cell.agent) else cell.agent
     return f"{cell.problem}-{agent.replace(':', '-')}-{variant}-{cell.steps}-{cell.seed}-rules-{RULES_VERSION}.json"
@@ -437,23 +437,26 @@ def _read(file: Path) -> ObservedRun:
 
 
 def _measured(cells: Sequence[Cell], width: int) -> Iterator[tuple[Cell, ObservedRun]]:
-    """Yield runs as they end, `width` at once: in processes, since most of a run is Python."""
+    """Yield runs as they finish, `width` at a time, in processes, since most of a run is Python."""
     if width == 1 or len(cells) < 2:
         for cell in cells:
             yield cell, measured(cell)
         return
-    # A process that has used Polars must not fork. Ctrl-C reaches only this process, which then ends the others.
+    # No forking: it is unsafe after Polars was used. Ctrl-C reaches only this process, which ends the others.
     fresh = multiprocessing.get_context("spawn")
     deaf = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(min(width, len(cells)), fresh, signal.signal, deaf) as pool, _ended_with(pool):
+    with (
+        ProcessPoolExecutor(min(width, len(cells)), fresh, signal.signal, deaf) as pool,
+        _killed_on_error(pool),
+    ):
         begun = {pool.submit(measured, cell): cell for cell in cells}
         for done in as_completed(begun):
             yield begun[done], done.result()
 
 
 @contextlib.contextmanager
-def _ended_with(pool: ProcessPoolExecutor) -> Iterator[None]:
-    """End the processes of a pool at once if anything goes wrong here."""
+def _killed_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Kill the processes of a pool if anything goes wrong here."""
     try:
         yield
     except BaseException:
@@ -465,11 +468,11 @@ def _ended_with(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 # --- Charts and words --------------------------------------------------------------------
 
-_LEAST = -1.0  # relative gain: one run that has learned nothing would squeeze all others into a corner
+_LEAST = -1.0  # relative gain: a run that learned nothing would squeeze all others into a corner
 
 
 def gains_chart(found: Observations) -> Whiskers:
-    """Return the relative gain of each agent on each problem."""
+    """Return the chart of the relative gain of each agent on each problem."""
     agents = list(dict.fromkeys(one.agent for one in found.first))
     rows = {f"{one.problem}, {one.title}": (agents.index(one.agent), one) for one in found.first}
     note = (
@@ -479,7 +482,7 @@ def gains_chart(found: Observations) -> Whiskers:
 
 
 def whiskers(heading: str, rows: Mapping[str, tuple[int, ObservedResult]], note: str) -> Whiskers:
-    """Return relative gains by the names of their rows, each with the place of its look."""
+    """Return the chart of relative gains by row name, each with the index of its look."""
     cut = any(one.low < _LEAST for _, one in rows.values())
     return Whiskers(
         heading,
@@ -502,12 +505,12 @@ def gains_sheet(found: Observations) -> Sheet:
 
 
 def lines(found: Observations, findings: Sequence[str]) -> list[str]:
-    """Return for a terminal what each agent reached on each problem, and what was found."""
+    """Return the terminal output: what each agent reached on each problem, and the findings."""
     return terminal.lines([gains(found), blocks.Points(findings)])
 
 
 def ahead(found: Observations) -> list[str]:
-    """Say which agent is ahead on each problem, and whether its interval overlaps with those of others."""
+    """Say which agent is ahead on each problem, and whether its interval overlaps with others."""
     told = []
     for one in found.truths:
         best, *others = found.on(one.problem)
@@ -527,7 +530,7 @@ def ahead(found: Observations) -> list[str]:
 
 
 def gains(found: Observations) -> blocks.DataTable:
-    """Return what the policies are worth."""
+    """Return the table of what the policies are worth."""
     best = {one.problem: one.gain for one in found.truths}
     rows = [
         (
@@ -554,7 +557,7 @@ def gains(found: Observations) -> blocks.DataTable:
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `observations.json` in a folder holds."""
+    """Return the section for the `observations.json` in a folder."""
     found = read_record(Observations, given)
     return section_of(folder, found, ahead(found), [("seeds", str(found.seeds))])
 
@@ -566,7 +569,7 @@ def section_of(
     settings: Sequence[tuple[str, str]],
     further: Sequence[blocks.Block] = (),
 ) -> blocks.Section:
-    """Return a section with these findings, settings and further blocks, which come after the table of gains."""
+    """Return a section with these findings and settings; further blocks follow the table of gains."""
     names = list(dict.fromkeys(one.title for one in found.first))
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return blocks.Section(

@@ -1,8 +1,8 @@
-"""What a comparison runs: every agent with its grid of options on some seeds, then with its best ones on others.
+"""The runs of a comparison: every agent with its grid of options on some seeds, then with the best options on others.
 
 Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes and explorations, which
-`tuning` widens if the best setting lies on its edge. In the second it has the options that did best, and runs of
-several lengths show how its policy develops.
+`tuning` widens if the best setting lies on its edge. In the second it has the best options, and runs of several
+lengths show how its policy develops.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from sojourn.worlds.protocol import extent
 from sojourn.worlds.truth import knows_truth
 
 EXPLORATION = "exploration"
-TUNED_FOR = ("policy", "earned")  # the gain of the final policy, and what was earned on the way
+TUNED_FOR = ("policy", "earned")  # the criteria: the final policy, and what was earned on the way
 _FIRST_TUNING_SEED = 1_000_000
-_TAKEN = ("figures", "outcomes", "earned")  # names of a folder and figures, which no problem may have
+_TAKEN = ("figures", "outcomes", "earned")  # reserved names, of a folder and of figures
 _CHECKS = 10  # number of lengths at which policies are examined
-_SLACK = 10.0  # a run with a time may take this many times the steps expected at most
+_SLACK = 10.0  # a run with a time may take at most this multiple of the expected steps
 
-_TRIED = 1000  # steps by which the mean duration of a world that changes is estimated
+_TRIED = 1000  # steps for estimating the mean duration in a world that changes
 
-NUMBERED = " #"  # what follows an agent's name in the labels of its further settings
+NUMBERED = " #"  # follows an agent's name in the labels of its further settings
 
-Grid = dict[str, list[float]]  # the choices of each option of an agent, in ascending order
+Grid = dict[str, list[float]]  # ascending choices for each option of an agent
 
 
 class Settings(NamedTuple):
-    """What is compared: how long and how often agents run, which ones, and what is tuned.
+    """The settings of a comparison: the length and number of runs, which agents, and what is tuned.
 
     A run ends after `steps` steps or, if `time` is given, when the clock reaches it. `exploration` is tuned if it has
     several choices. `grids` has the choices of further options: "step_size" for every agent that has it, or
@@ -59,13 +59,13 @@ class Settings(NamedTuple):
     tuning_seeds: int = 10
     time: float | None = None
     exploration: tuple[float, ...] = (0.03, 0.1)
-    agents: tuple[str, ...] = ()  # if empty, all agents that are compared by default
+    agents: tuple[str, ...] = ()  # if empty, the default agents
     grids: Mapping[str, tuple[float, ...]] = {}
     widen: int = 3
 
 
 def checked_settings(settings: Settings) -> Settings:
-    """Return the settings with the names of all agents, or raise an error if they make no sense."""
+    """Return the settings with the names of all agents, or raise an error if they are inconsistent."""
     whole("seeds", settings.seeds)
     whole("tuning_seeds", settings.tuning_seeds)
     whole("widen", settings.widen, least=0, most=20)
@@ -87,7 +87,7 @@ def checked_settings(settings: Settings) -> Settings:
 
 
 def titles(names: list[str]) -> dict[str, str]:
-    """Return the title of each problem, by the name or file that was given for it."""
+    """Return the title of each problem, by the given name or file."""
     called = {name: Path(name).stem if is_file(name) else name for name in names}
     for name in names:
         if not changes(name):
@@ -97,7 +97,7 @@ def titles(names: list[str]) -> dict[str, str]:
                     f"the gain of {name} depends on the first state, so agents cannot be compared by it; "
                     f"`sojourn solve {name}` shows the gain from each state"
                 )
-            named_model(name)  # raises an error if anything is wrong with it
+            named_model(name)  # raises an error for an invalid problem
     seen = list(called.values())
     twice = [title for title in seen if seen.count(title) > 1] or [
         name for name in names if names.count(name) > 1
@@ -136,7 +136,7 @@ GRIDS: dict[str, Mapping[str, Sequence[float]]] = {  # what is tuned, by the con
 
 
 def tuned_options(agent: NamedAgent) -> Mapping[str, Sequence[float]]:
-    """Return the options that a comparison tunes, and their choices; for a user's agent without an entry, the step sizes.
+    """Return the options that a comparison tunes, with their choices; for a user's unlisted agent, the step sizes.
 
     >>> tuned_options(named_agent("smart"))
     {'step_size': (0.01, 0.03, 0.1, 0.3)}
@@ -150,7 +150,7 @@ def tuned_options(agent: NamedAgent) -> Mapping[str, Sequence[float]]:
 
 
 def compared(settings: Settings) -> dict[str, NamedAgent]:
-    """Return the agents that are compared, by their names in results.
+    """Return the compared agents by their names in results.
 
     >>> compared(Settings())["relaxed_smart_gosavi"].kind, "random_agent" in compared(Settings())
     ('relaxed_smart', False)
@@ -174,7 +174,7 @@ def compared(settings: Settings) -> dict[str, NamedAgent]:
 
 
 def _grid_names(name: str, agent: NamedAgent) -> set[str]:
-    """Return the names that the options of an agent may have in `grids`."""
+    """Return the keys by which `grids` may refer to an agent's options."""
     return {called for option in option_kinds(agent.make) for called in (option, f"{name}.{option}")}
 
 
@@ -188,7 +188,7 @@ def grids(problem: str, settings: Settings) -> dict[str, Grid]:
 
 
 def grids_over(mean_duration: float, settings: Settings) -> dict[str, Grid]:
-    """Return the same for a problem with this mean duration, by which options per unit time are divided."""
+    """Return the same for a problem of this mean duration, by which options per unit time are divided."""
     return {name: _grid(name, agent, settings, mean_duration) for name, agent in compared(settings).items()}
 
 
@@ -211,17 +211,12 @@ def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float
 
 
 def tuning(problem: str, settings: Settings) -> Sweep:
-    """Return the runs by which options are chosen: all combinations of every agent's grid."""
-    agents = compared(settings)
-    entries = [
-        Entry(agents[name].kind, {**agents[name].options, **grid}, name)
-        for name, grid in grids(problem, settings).items()
-    ]
-    return _tuning(problem, settings, entries)
+    """Return the tuning runs: all combinations of every agent's grid."""
+    return _tuning(problem, settings, _entries(settings, grids(problem, settings)))
 
 
 def more_tuning(problem: str, settings: Settings, points: Mapping[str, list[dict[str, float]]]) -> Sweep:
-    """Return the runs of further settings of agents; the n-th setting of an agent has the label "agent #n"."""
+    """Return runs for further settings of agents; the n-th setting of an agent has the label "agent #n"."""
     agents = compared(settings)
     entries = [
         Entry(agents[name].kind, {**agents[name].options, **point}, f"{name}{NUMBERED}{number}")
@@ -237,14 +232,14 @@ def _tuning(problem: str, settings: Settings, agents: list[Entry]) -> Sweep:
 
 
 def runs(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
-    """Return the runs by which final policies are compared, each agent with the options chosen for it."""
+    """Return the runs for comparing final policies, each agent with its chosen options."""
     sweep = _sweep(problem, settings, "runs", _entries(settings, chosen), range(settings.seeds))
     steps, times = lengths(problem, settings)
     return replace(sweep, time=times) if times else replace(sweep, steps=steps)
 
 
 def earning(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
-    """Return the runs of the agents that earn most with options other than those for the final policy."""
+    """Return the runs of agents whose best options for earning differ from those for the final policy."""
     return _sweep(problem, settings, "earning", _entries(settings, chosen), range(settings.seeds))
 
 
@@ -255,7 +250,7 @@ def _sweep(problem: str, settings: Settings, part: str, agents: list[Entry], see
     return Sweep([world], agents, list(seeds), max(steps), name=f"{problem}, {part}", time=time)
 
 
-def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> list[Entry]:
+def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float | list[float]]]) -> list[Entry]:
     agents = compared(settings)
     return [
         Entry(agents[name].kind, {**agents[name].options, **options}, name)
@@ -287,11 +282,11 @@ def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
 
 
 def num_steps(problem: str, settings: Settings) -> int:
-    """Return how many steps a problem takes at most, not counting those of widened grids."""
+    """Return the largest number of steps for a problem, not counting widened grids."""
     steps, times = lengths(problem, settings)
     each = max(steps) * (len(times) + 1) if times else sum(steps) + max(steps)
     if changes(problem):
-        each = max(steps)  # policies are not examined on the way, since none has a lasting gain
+        each = max(steps)  # no policies are examined on the way, since none has a lasting gain
     return tuning(problem, settings).num_steps + len(compared(settings)) * settings.seeds * each
 
 
@@ -305,7 +300,7 @@ def _world(problem: str) -> Entry:
 
 
 class Subject(NamedTuple):
-    """The size of a problem, or of a world that changes, and how long its steps take; None if that is not known."""
+    """The size of a problem or of a world that changes, and the mean duration of its steps; None if not known."""
 
     num_states: int
     num_actions: int
@@ -314,7 +309,7 @@ class Subject(NamedTuple):
 
 
 def changes(name: str) -> bool:
-    """Whether a name is that of a world that changes and knows its gain at every time.
+    """Whether this names a world that changes and knows its gain at every time.
 
     >>> changes("pay-rise"), changes("gosavi"), changes("two-state")
     (True, False, False)
@@ -327,7 +322,7 @@ def changes(name: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def subject(name: str) -> Subject:
-    """Return what is known about a problem before agents run on it.
+    """Return the size and the mean duration of a problem.
 
     >>> subject("long-shot")
     Subject(num_states=1, num_actions=2, mean_duration=2.5, shortest=1.0)

@@ -1,4 +1,4 @@
-"""A comparison as it is shown: its charts, its lines for a terminal, why each agent ends where it does, and its section of the page."""
+"""Presentation of a comparison: its charts, its terminal output, why each agent ends where it does, and its section."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sojourn.report.words import counted, number, setting
 
 # --- Charts ------------------------------------------------------------------------------
 
-_PANELS = 3  # problems side by side in a figure
+_PANELS = 3  # problems in a row of a figure
 
 
 def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
-    """Return the relative gain of each agent's policy over the steps, or over time, with about `points` points in all."""
+    """Return the chart of each agent's relative gain over steps or time, with about `points` points in all."""
     styles = looks(row.agent for row in found.agents)
     names = {row.agent: row.name for row in found.agents}
     total = sum(len(curve.step) for curve in found.curves)
@@ -50,7 +50,7 @@ def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
 
 
 def outcomes(found: Problem) -> charts.Whiskers:
-    """Return the relative gain of each agent's final policy, with its interval."""
+    """Return the chart of each agent's final relative gain, with its interval."""
     numbers = [(row.relative_gain, row.relative_low, row.relative_high) for row in found.agents]
     axis = charts.Axis("relative gain at the end, 95 % interval", short="relative gain")
     note = "The dotted line is the best possible gain."
@@ -58,7 +58,7 @@ def outcomes(found: Problem) -> charts.Whiskers:
 
 
 def earnings(found: Problem) -> charts.Whiskers:
-    """Return what each agent earned on the way with the options that earn most, with its interval."""
+    """Return the chart of what each agent earned on the way with the options that earn most, with its interval."""
     numbers = [(row.earning.earned, row.earning.low, row.earning.high) for row in found.agents]
     axis = charts.Axis("earned on the way, relative to the optimum, 95 % interval", short="earned")
     note = "The dotted line is what the best policy earns in the long run."
@@ -66,7 +66,7 @@ def earnings(found: Problem) -> charts.Whiskers:
 
 
 def shares(found: ChangingWorld) -> charts.Whiskers:
-    """Return what each agent earned in a world that changes, with its interval."""
+    """Return the chart of what each agent earned in a world that changes, with its interval."""
     numbers = [(row.share, row.low, row.high) for row in found.agents]
     axis = charts.Axis("share of the frozen optimum, 95 % interval", short="earned")
     note = "The dotted line is what the best policy of each time would have earned."
@@ -80,7 +80,7 @@ def _intervals(
     numbers: Sequence[tuple[float, float, float]],
     note: str,
 ) -> charts.Whiskers:
-    """Return a number of each agent with its interval, relative to 1."""
+    """Return the chart of a number for each agent with its interval, relative to 1."""
     styles = looks(row.agent for row in agents)
     rows = [
         charts.Whisker(row.name, styles[row.agent], *triple)
@@ -90,7 +90,7 @@ def _intervals(
 
 
 def overview(problems: Sequence[Problem]) -> charts.Heatmap:
-    """Return the relative gain of each agent's final policy on each problem."""
+    """Return the heatmap of final relative gains by agent and problem."""
     names = {row.agent: row.name for found in problems for row in found.agents}
     gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
     values = [[row.get(agent) for row in gains] for agent in names]
@@ -114,14 +114,14 @@ def sheet(found: Problem, over: str = "steps") -> charts.Sheet:
 
 
 def outcomes_sheet(problems: Sequence[Problem]) -> charts.Sheet:
-    """Return the final policies on all problems; the agents' names are only at the left of each row."""
+    """Return the figure of the final policies on all problems; agents are named only at the left of each row."""
     return _whiskers(
         [outcomes(found)._replace(x=charts.Axis("relative gain")) for found in problems], problems
     )
 
 
 def earned_sheet(problems: Sequence[Problem]) -> charts.Sheet:
-    """Return what was earned on the way on all problems, in the same form."""
+    """Return the figure of what was earned on the way on all problems, in the same form."""
     return _whiskers([earnings(found)._replace(x=charts.Axis("earned")) for found in problems], problems)
 
 
@@ -144,7 +144,7 @@ def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) ->
 
 
 def changing_sheet(found: ChangingWorld) -> charts.Sheet:
-    """Return the figure of one world."""
+    """Return the figure of one world that changes."""
     return charts.Sheet([[shares(found)]], (6.5, 1.2 + 0.25 * len(found.agents)))
 
 
@@ -152,7 +152,7 @@ def changing_sheet(found: ChangingWorld) -> charts.Sheet:
 
 
 def lines(found: Comparison) -> list[str]:
-    """Return a comparison for a terminal: the tables of each problem and what they say, and of each world that changes."""
+    """Return the terminal output: the tables of each problem with a summary, and of each world that changes."""
     shown: list[blocks.Block] = []
     for problem in found.problems:
         shown += [
@@ -164,7 +164,7 @@ def lines(found: Comparison) -> list[str]:
 
 
 def leader(found: Problem) -> str:
-    """Say which agents have the highest relative gain at the end, and whose intervals overlap with theirs."""
+    """Say which agents have the highest final relative gain, and whose intervals overlap with theirs."""
     best = max(found.agents, key=lambda row: row.relative_gain)
     first = [row.name for row in found.agents if row.relative_gain == best.relative_gain]
     told = (
@@ -181,7 +181,7 @@ def leader(found: Problem) -> str:
 
 
 def verdict(found: Problem) -> list[str]:
-    """Return, in sentences, how Harmonic R-Learning compares with SMART on a problem, and why, if both took part."""
+    """Say how Harmonic R-Learning compares with SMART on a problem, and why, if both took part."""
     if not {"harmonic_r", "smart"} <= {row.agent for row in found.agents}:
         return []
     harmonic, smart = found.agent("harmonic_r"), found.agent("smart")
@@ -196,7 +196,7 @@ def verdict(found: Problem) -> list[str]:
 
 
 def _why(found: Problem, limit: Limit) -> str:
-    """Say what the harmonic mean converges to under the optimal policy, and what follows from that."""
+    """Say what the harmonic mean converges to under the optimal policy, and what follows."""
     if limit.error == 0.0:
         return "Under the optimal policy the harmonic mean converges to the gain itself: here it is a right estimate."
     rate, interval = number(limit.rate), _greedy_for(found)
@@ -295,7 +295,7 @@ _FILES = (
 
 
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
-    """Return what `comparison.json` in a folder holds, problem by problem."""
+    """Return the section for the `comparison.json` in a folder, problem by problem."""
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
     agents = {row.agent for problem in problems for row in problem.agents}
@@ -377,7 +377,7 @@ def _problem(found: Problem, shown: list[charts.Chart]) -> list[blocks.Block]:
 
 
 def _tables(found: Problem) -> list[blocks.DataTable]:
-    """Return how good the agents became, and what they earned with the options that earn most."""
+    """Return the tables of how good the agents became, and of what they earned with the options that earn most."""
     numbers = [[getattr(one, field) for field in _NUMBERS] for one in found.agents]
     earned = [[one.earning.earned, one.earning.low, one.earning.high] for one in found.agents]
     return [
@@ -405,12 +405,12 @@ def _tables(found: Problem) -> list[blocks.DataTable]:
 
 
 def _tuned(options: Mapping[str, float], edges: Sequence[str]) -> tuple[str, str]:
-    """Return the chosen options in words, and those that are on the edge of what was tried."""
+    """Describe the chosen options, and which lie on the edge of what was tried."""
     return setting(options), setting({edge: options[edge] for edge in edges})
 
 
 def _errors(found: Problem) -> blocks.DataTable:
-    """Return how well each estimator does if all else is equal."""
+    """Return the table of how well each estimator does, all else being equal."""
     columns = [*blocks.texts("estimator"), *blocks.numbers("mean", "root mean square error", "low", "high")]
     rows = [(one.estimator, one.mean, one.error, one.error_low, one.error_high) for one in found.estimators]
     note = "All follow the optimal policy and have the same step size, if they have one."
@@ -441,7 +441,7 @@ def _facts(folder: Path, found: Comparison) -> blocks.Facts:
 
 
 def _changing(found: ChangingWorld, opened: bool) -> list[blocks.Block]:
-    """Return the part of the page about one world; its chart is left out if the page opens with it."""
+    """Return the part of the page about one world; its chart is omitted if the page opens with it."""
     best = found.agents[0]
     return [
         blocks.Heading(found.name),

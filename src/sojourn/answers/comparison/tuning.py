@@ -1,11 +1,11 @@
-"""How the options of agents are chosen: the best of a grid, which is widened if the best lies on its edge.
+"""Chooses the options of agents: the best of a grid, which is widened if the best lies on its edge.
 
-A setting is best for the final policy if its policies have the largest mean relative gain and, among equals, if it
-earned most on the way. It is best for earning if it earned most. Both are looked for in the same runs. After the whole
-grid, the search goes on around the best setting, one choice up and down in each option, until all of these have been
-tried. A choice beyond the grid is as far from its end as the end is from its neighbour: 0.9 comes after 0.1 and 0.3.
-An option is not widened beyond what its agent accepts, nor by more than some choices; if the best choice is then still
-on the edge, this is reported.
+The best setting for the final policy is the one whose policies have the largest mean relative gain; ties are broken
+by what was earned on the way. The best setting for earning is the one that earned most. Both are sought in the same
+runs. After the whole grid, the search continues around the best setting, one choice up and down in each option, until
+all neighbours have been tried. Grids are extended geometrically or arithmetically, by their last step: 0.9 comes
+after 0.1 and 0.3. An option is not widened beyond what its agent accepts, nor by more than a given number of choices;
+if the best choice is then still on the edge, this is reported.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sojourn.runs.build import build_agent
 from sojourn.runs.spec import Sweep
 
 Point = dict[str, float]  # a choice for each option
-Means = tuple[float, float]  # of the relative gain and of what was earned
-Judged = Callable[[Sweep, str], pl.DataFrame]  # runs a sweep, into a folder of this name, and judges it
+Means = tuple[float, float]  # mean relative gain, mean earnings
+Judged = Callable[[Sweep, str], pl.DataFrame]  # runs a sweep into a folder of this name, and judges it
 
 
 @dataclass(frozen=True)
 class TunedOptions:
-    """The options that did best, and those of them that lie on the edge of all that was tried."""
+    """The best options, and those of them on the edge of what was tried."""
 
     options: Point
     edges: tuple[str, ...]
@@ -36,15 +36,15 @@ class TunedOptions:
 
 @dataclass
 class OptionSearch:
-    """What is known about the settings of one agent."""
+    """The search state for one agent."""
 
-    grid: Grid  # which grows
-    accepts: Callable[[Point], bool]  # whether the agent accepts a setting at all
+    grid: Grid  # grows as it is widened
+    accepts: Callable[[Point], bool]  # whether the agent accepts a setting
     widen: int
     tried: dict[tuple[float, ...], Means] = field(default_factory=dict)
     added: dict[tuple[str, bool], int] = field(
         default_factory=dict
-    )  # how many choices were added at an option's lower or upper end
+    )  # choices added at an option's lower or upper end
 
     def add(self, table: pl.DataFrame) -> None:
         """Record judged runs of this agent."""
@@ -57,13 +57,13 @@ class OptionSearch:
             self.tried[row[: len(names)]] = row[len(names) :]
 
     def best(self, measure: str) -> Point:
-        """Return the best setting so far; among equals, the one that was tried first."""
+        """Return the best setting so far; among equals, the one tried first."""
         by_policy = measure == "policy"
         key = max(self.tried, key=lambda point: self.tried[point] if by_policy else self.tried[point][::-1])
         return dict(zip(self.grid, key, strict=True))
 
     def missing(self) -> list[Point]:
-        """Return the neighbours of the best settings that have not been tried, and widen the grid for them."""
+        """Return the untried neighbours of the best settings, widening the grid for them."""
         points = []
         for measure in plan.TUNED_FOR:
             best = self.best(measure)
@@ -79,7 +79,7 @@ class OptionSearch:
         return [point for key, point in different.items() if key not in self.tried]
 
     def chosen(self, measure: str) -> TunedOptions:
-        """Return the best setting, and on which edges of the grid it lies."""
+        """Return the best setting, and the edges of the grid on which it lies."""
         best = self.best(measure)
         edges = (
             option
@@ -89,7 +89,7 @@ class OptionSearch:
         return TunedOptions(best, tuple(dict.fromkeys(edges)))
 
     def _ways(self) -> Iterator[tuple[str, bool]]:
-        """Yield the options that are tuned, each with both directions."""
+        """Yield each tuned option with both directions."""
         for option, choices in self.grid.items():
             if len(choices) > 1:
                 yield from ((option, False), (option, True))
@@ -109,7 +109,7 @@ class OptionSearch:
 
 
 def _beyond(choices: list[float], up: bool) -> float:
-    """Return the choice beyond an end of a grid: by the ratio of the last two, or by their difference.
+    """Extend a grid at one end: by the ratio of its last two choices, or by their difference.
 
     >>> _beyond([0.01, 0.03, 0.1], up=True), _beyond([0.0, 0.5], up=False)
     (0.333, -0.5)
@@ -120,13 +120,13 @@ def _beyond(choices: list[float], up: bool) -> float:
 
 
 def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[str, TunedOptions]]:
-    """Return the options chosen for each agent, for its final policy and for what it earns on the way."""
+    """Return the best options of each agent, for its final policy and for what it earns on the way."""
     searches = {
         name: OptionSearch(grid, _acceptance(problem, settings, name), settings.widen)
         for name, grid in plan.grids(problem, settings).items()
     }
     table = judged(plan.tuning(problem, settings), "tuning")
-    for number in itertools.count(2):  # this ends: no setting is tried twice, and a grid grows by few choices
+    for number in itertools.count(2):  # it ends: no setting is tried twice, and grids grow by few choices
         for (label,), runs in table.group_by("agent", maintain_order=True):
             searches[str(label).partition(plan.NUMBERED)[0]].add(runs)
         points = {name: found for name, search in searches.items() if (found := search.missing())}

@@ -1,10 +1,10 @@
-"""Keeps machine code on disk, in a folder of the user's own that belongs to exactly one version of the source.
+"""Caches machine code on disk, in a private folder of the user for exactly one version of the source.
 
-Kernels are kept, and so is each of their parts that is ours alone, so that a new agent or world
-compiles only what is new about it. A kernel with a user's rules is kept if it has a `fingerprint`.
+Kernels are cached, and so are those of their parts that hold only our code, so that a new agent or world compiles
+only what is new about it. A kernel with a user's rules is cached if it has a `fingerprint`.
 
-The folder only saves time. If what is in it is damaged or may be another user's, or if nothing can be written to it, the
-code is compiled again, and one warning says so.
+The cache only saves time. If a file is damaged or may be another user's, or if nothing can be written, the code is
+compiled again, and one warning says so.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from types import FunctionType
 
 from sojourn.rules.bridge import PACKAGE, PLAIN, Function, Numba, is_ours, is_plain
 
-_USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
-_CODE = ".code"  # ends the names of files
+_USERS_KERNELS = 200  # kernels kept at most: one for each of a user's agents, worlds and edits
+_CODE = ".code"  # the suffix of cached files
 
 _HERE = Path(__file__).resolve().parent
-KERNEL = "kernel"  # in the name of machine code that can be run by itself
+KERNEL = "kernel"  # marks machine code that can be run by itself
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Return the folder for the machine code of exactly this source, created if necessary."""
+    """Return the cache folder for exactly this source, created if necessary."""
     root = Path(os.environ.get("SOJOURN_CACHE_DIR") or _users_caches() / "sojourn").absolute()
-    # What is compiled without some shortcuts (`bridge.is_plain`) is other machine code.
+    # Code compiled without some of the shortcuts (`bridge.is_plain`) is different machine code.
     without = re.findall(r"\w+", os.environ.get(PLAIN, ""))
     folder = root / "-".join(["kernels", compiled_digest(), *sorted(without)])
     root.parent.mkdir(parents=True, exist_ok=True)
     for place in (root, folder):
         place.mkdir(mode=0o700, exist_ok=True)
         _refuse_shared(place, root)
-    # They may be read-only, or another process may be removing things, too.
+    # They may be read-only, or another process may be removing them.
     with contextlib.suppress(OSError):
         os.utime(folder)
         _remove_old(root, folder)
@@ -52,15 +52,15 @@ def cache_folder() -> Path:
 
 
 def _users_caches() -> Path:
-    """Return where programs keep what they can make again."""
+    """Return the user's cache folder."""
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # as in a container whose user has no name
+    except RuntimeError:  # as in a container whose user has no entry in the password file
         raise OSError("there is no home folder to keep machine code in") from None
 
 
 def _remove_old(root: Path, folder: Path) -> None:
-    """Remove the folders of sources that nobody has used for a month, and what killed writers left behind."""
+    """Remove folders that have not been used for a month, and temporary files of killed writers."""
     day_ago = time.time() - 24 * 3600
     for other in root.glob("kernels-*"):
         if other.stat().st_mtime < day_ago - 29 * 24 * 3600:
@@ -71,14 +71,14 @@ def _remove_old(root: Path, folder: Path) -> None:
 
 
 class SharedFolderError(OSError):
-    """Raised for a folder into which others could have put machine code of their own."""
+    """Raised for a folder where other users could plant machine code."""
 
 
 def _refuse_shared(place: Path, root: Path) -> None:
-    """Refuse a folder that others own or can write to: Numba would run whatever they put there."""
+    """Refuse a folder that other users own or can write to: Numba would run whatever they put there."""
     found = place.stat() if place == root else place.lstat()
     others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if place == root and found.st_mode & stat.S_ISVTX:  # as in /tmp, nobody can move what is ours
+    if place == root and found.st_mode & stat.S_ISVTX:  # sticky, as /tmp is: nobody else can move our files
         others = 0
     theirs = found.st_uid not in (os.geteuid(), 0) or not stat.S_ISDIR(found.st_mode)
     if others or theirs:
@@ -100,7 +100,7 @@ def source_digest() -> str:
 
 @functools.cache
 def compiled_digest() -> str:
-    """Return a hash of the files of this package that machine code is made from."""
+    """Return a hash of the files of this package that are compiled."""
     return _digest(compiled_files())
 
 
@@ -121,10 +121,10 @@ _IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))",
 
 
 def compiled_files() -> set[Path]:
-    """Return the files of this package that machine code is made from.
+    """Return the files of this package that are compiled.
 
-    These are the files with rules or kernels, everything that those import, since a function can reach nothing else, and
-    what compiles them. After an edit anywhere else, all machine code can still be used.
+    These are the files with rules or kernels, everything that they import (a function can reach nothing else),
+    and the compiler's own. After an edit anywhere else, all cached code remains valid.
     """
     sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     found: set[Path] = set()
@@ -145,15 +145,15 @@ def _imported(source: str) -> Iterator[Path]:
         yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))
 
 
-# --- What is kept -------------------------------------------------------------------
+# --- What is cached -----------------------------------------------------------------
 
-_open = threading.local()  # the folder to keep code in, while this thread compiles
+_open = threading.local()  # the cache folder, while this thread compiles
 _warned = threading.Event()
 
 
 @contextlib.contextmanager
 def kept_on_disk() -> Iterator[None]:
-    """Keep everything compiled in this context in the folder of this source, if there can be one."""
+    """Cache everything compiled in this context in the folder of this source, if there can be one."""
     _open.folder = None
     try:
         _open.folder = cache_folder()
@@ -166,12 +166,12 @@ def kept_on_disk() -> Iterator[None]:
 
 
 def open_folder() -> Path | None:
-    """Return the folder to keep code in, inside `kept_on_disk`, or None."""
+    """Return the cache folder inside `kept_on_disk`, else None."""
     return getattr(_open, "folder", None)
 
 
 def warn_once(reason: str | OSError) -> None:
-    """Say why code is compiled again, once per process, however many files are concerned; an error is one of writing."""
+    """Warn once per process that code is compiled again, and why; an `OSError` means that it could not be written."""
     if _warned.is_set():
         return
     _warned.set()
@@ -184,26 +184,26 @@ def warn_once(reason: str | OSError) -> None:
 
 
 def name_on_disk(function: Function, key: str) -> str:
-    """Return the name of a file with a function's machine code; the key tells machines and versions apart."""
+    """Return the file name of a function's machine code; the key identifies the machine and the versions."""
     return f"{function.__module__}.{function.__qualname__}-{key}{_CODE}"
 
 
 def is_on_disk(function: Function) -> bool:
-    """Whether there is machine code on disk for a function, or for a copy of it named after what it is compiled for."""
+    """Whether there is machine code on disk for a function, or for a `named_copy` of it."""
     try:
         return any(cache_folder().glob(name_on_disk(function, "*")))
     except OSError:
         return False
 
 
-_MAIN = "__sojourn_main__"  # the name of the main program in machine code on disk
+_MAIN = "__sojourn_main__"  # what `__main__` is called in machine code on disk
 
 
 @contextlib.contextmanager
 def main_found_again(classes: Iterable[type]) -> Iterator[None]:
-    """Let another process that reads the machine code find the classes of the main program by name.
+    """Let another process find the main program's classes by name when it reads the machine code.
 
-    Numba would store a class of `__main__` as a copy, which in another process is another class.
+    Numba would pickle a class of `__main__` by value, which makes it a different class in another process.
     """
     own = [cls for cls in classes if cls.__module__ == "__main__"]
     sys.modules[_MAIN] = sys.modules["__main__"]
@@ -217,7 +217,7 @@ def main_found_again(classes: Iterable[type]) -> Iterator[None]:
 
 
 def remove_oldest(folder: Path) -> None:
-    """Remove the oldest machine code of users' rules, since every edit of a rule makes a new kernel."""
+    """Evict the oldest machine code of users' rules, since every edit of a rule makes a new kernel."""
     with contextlib.suppress(OSError):  # another process may be removing it too
         files = [(path.stat().st_mtime, path) for path in folder.glob("*kernel-of-users*")]
         for _, path in sorted(files)[:-_USERS_KERNELS]:
@@ -225,7 +225,7 @@ def remove_oldest(folder: Path) -> None:
 
 
 def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
-    """Whether a part of a kernel can be kept: the function and all types that it works on are ours."""
+    """Whether a part of a kernel can be cached: the function and all types that it works on are ours."""
     ours = all(
         cls.__module__.partition(".")[0] == __package__.partition(".")[0] for cls in _classes(signature)
     )
@@ -233,7 +233,7 @@ def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
 
 
 def part_copy(function: Function, signature: Iterable[Numba]) -> Function | None:
-    """Return a part of a kernel under its name on disk, or None if it cannot be kept.
+    """Return a part of a kernel under its name in the cache, or None if it cannot be cached.
 
     With the parts on disk, a new agent or world compiles in half the time.
     """
@@ -242,9 +242,9 @@ def part_copy(function: Function, signature: Iterable[Numba]) -> Function | None
 
 
 def named_copy(function: Function, signature: Iterable[Numba], use: str) -> Function:
-    """Return a copy of a function whose name says what it is compiled for: its use, and the types.
+    """Return a copy of a function whose name encodes its use and its argument types.
 
-    There is one file for each name. And code that was compiled as a part of a kernel cannot be called from Python.
+    There is one file per name; and code that was compiled as a part of a kernel cannot be called from Python.
     """
     signature = tuple(signature)
     told = [*map(str, signature), *(f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(signature))]
@@ -270,7 +270,7 @@ def _classes(signature: Iterable[Numba]) -> Iterator[type]:
 
 
 def keep(dispatcher: Numba, users: bool = False) -> None:
-    """Let Numba keep the machine code of a function of ours, if there is a folder; with users' rules, only the newest is kept."""
+    """Let Numba cache a function's machine code, if there is a folder; of code with users' rules, only the newest is kept."""
     folder, function = open_folder(), dispatcher.py_func
     if folder is None or not is_ours(function) or is_plain("files"):
         return

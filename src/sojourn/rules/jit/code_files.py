@@ -1,9 +1,9 @@
-"""Files of machine code: one for each function and its types, which begins with a hash of the rest.
+"""Files of machine code: one for each function and its argument types; each begins with a hash of the rest.
 
-They take the place of Numba's own cache, which looks only at the file that a function is from, runs whatever it reads,
-and raises an error if it cannot write.
+They replace Numba's own cache, which watches only the file that defines a function, runs whatever it reads, and
+raises an error if it cannot write.
 
-This file imports Numba, and is itself imported only when the first kernel is compiled.
+This module imports Numba, so it is imported only when the first kernel is compiled.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _HASH_SIZE = hashlib.sha256().digest_size
 
 
 class CodeFile:
-    """The machine code of a function, with the methods that Numba calls a cache by.
+    """The machine code of a function, with the interface of a Numba cache.
 
-    `place` returns the file for a key that tells machines and versions apart. `warn` is told why the code has to be
-    compiled again: an error, if it could not be written.
+    `place` returns the file for a key that identifies the machine and the versions. `warn` is called with the
+    reason why the code has to be compiled again: an exception, if it could not be written.
     """
 
     def __init__(self, function: Function, place: Callable[[str], Path], warn: Warn) -> None:
@@ -49,14 +49,14 @@ class CodeFile:
             return compiler.CompileResult._rebuild(target, *code) if types == signature else None
         except FileNotFoundError:
             return None
-        except Exception as error:  # whatever it is, we can still compile
+        except Exception as error:  # whatever went wrong, we can still compile
             self._warn(
                 f"the machine code in {path} cannot be used and is compiled again: {error or type(error).__name__}"
             )
             return None
 
     def save_overload(self, signature: Numba, compiled: Numba) -> None:
-        """Write the compiled function, unless it holds addresses of this process."""
+        """Write the compiled function, unless it contains addresses of this process."""
         if compiled.library.has_dynamic_globals:
             return
         path, code = self._path(compiled.codegen), serialize.dumps((signature, compiled._reduce()))
@@ -66,7 +66,7 @@ class CodeFile:
             self._warn(error)
 
     def _path(self, codegen: Numba) -> Path:
-        """Return the place of the code for this machine, and for these versions of Python and Numba."""
+        """Return the path of the code for this machine and these versions of Python and Numba."""
         source = self._function.__code__
         inner = serialize.dumps(tuple(cell.cell_contents for cell in self._function.__closure__ or ()))
         versions = (numba.__version__, sys.version, codegen.magic_tuple())
@@ -75,7 +75,7 @@ class CodeFile:
 
 
 def _write_own(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; one that a power failure cuts short is noticed when it is read."""
+    """Write a file atomically, but without syncing: a file cut short by a power failure is detected when it is read."""
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         new = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -87,7 +87,7 @@ def _write_own(path: Path, data: bytes) -> None:
 
 
 def _read_own(path: Path) -> bytes:
-    """Return the code in a file that we wrote; refuse one that is damaged, or that another user may have written."""
+    """Return the code in a file of ours; refuse one that is damaged or that another user may have written."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())
         if found.st_uid not in (os.geteuid(), 0) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -101,5 +101,5 @@ def _read_own(path: Path) -> bytes:
 
 
 def _hash_of(path: Path, code: bytes) -> bytes:
-    """Return a hash of a file's name and code, so that no file can take the place of another."""
+    """Return a hash of a file's name and code, so that no file can be swapped for another."""
     return hashlib.sha256(path.name.encode() + b"\0" + code).digest()

@@ -1,7 +1,7 @@
-"""Takes a value from a stack, and puts one there, in the instructions of compiled code.
+"""Generates the code that gathers a value from a stack and scatters it back.
 
-One function for a whole value compiles in a tenth of the time that one for each field takes.
-This file imports Numba, and is itself imported only when the first of these functions is compiled.
+One function for a whole value compiles ten times faster than one for each field.
+This module imports Numba, so it is imported only when the first of these functions is compiled.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ def _is_value(kind: Numba) -> bool:
 
 
 def can_be_taken(kind: Numba) -> bool:
-    """Whether a stack of this type has nothing but contiguous arrays, and values made of them."""
+    """Whether a stack of this type holds only contiguous arrays, at any depth."""
     if _is_value(kind):
         return all(can_be_taken(part) for part in kind.types)
     return isinstance(kind, types.Array) and kind.layout == "C" and kind.ndim > 0
 
 
 def can_be_put(kind: Numba, given: Numba) -> bool:
-    """Whether a value of a type can be written into such a stack: its arrays are of the same kind, and contiguous."""
+    """Whether a value of this type can be written into such a stack: its arrays have the same dtypes, and are contiguous."""
     if _is_value(kind):
         return _is_value(given) and all(map(can_be_put, kind.types, given.types))
     if kind.ndim == 1:
@@ -37,7 +37,7 @@ def can_be_put(kind: Numba, given: Numba) -> bool:
 
 
 def taking() -> Function:
-    """Return the function that takes a value from a stack."""
+    """Return the function that gathers a value from a stack."""
 
     def typed(_: Numba, stack: Numba, index: Numba) -> Numba:
         taken = _taken(stack)
@@ -54,7 +54,7 @@ def taking() -> Function:
 
 
 def _taken(kind: Numba) -> Numba:
-    """Return the type of the values in a stack of a type."""
+    """Return the type of the values in a stack of this type."""
     if _is_value(kind):
         return types.BaseTuple.from_types([_taken(part) for part in kind.types], kind.instance_class)
     return kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1)
@@ -76,7 +76,7 @@ def _take(context: Numba, builder: Numba, kind: Numba, stack: Numba, place: Numb
 
 
 def putting() -> Function:
-    """Return the function that writes a value into a stack."""
+    """Return the function that scatters a value into a stack."""
 
     def typed(_: Numba, stack: Numba, index: Numba, value: Numba) -> Numba:
         def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
@@ -90,7 +90,7 @@ def putting() -> Function:
 
 
 def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba) -> None:
-    """Write a value; read-only arrays are constants, and stay as they are."""
+    """Write a value; read-only arrays are constants and are skipped."""
     kind, given = kinds
     stack, value = both
     if _is_value(kind):
@@ -103,7 +103,7 @@ def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba
         store_item(context, builder, kind, context.cast(builder, value, given, kind.dtype), address)
     elif kind.mutable:
         new = make_array(given)(context, builder, value)
-        # Rules mostly write into the array that they were given, and then there is nothing to do.
+        # Rules mostly write in place, and then there is nothing to copy.
         with builder.if_then(builder.icmp_unsigned("!=", address, new.data), likely=False):
             room, shape = (cgutils.unpack_tuple(builder, one.shape) for one in (array, new))
             for wanted, found in zip(room[1:], shape, strict=True):
@@ -114,6 +114,6 @@ def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba
 
 
 def _address(builder: Numba, array: Numba, place: Numba) -> Numba:
-    """Return where the entry of a place begins."""
+    """Return the address of an entry."""
     stride = builder.extract_value(array.strides, 0)
     return cgutils.pointer_add(builder, array.data, builder.mul(place, stride), array.data.type)

@@ -1,6 +1,6 @@
 """Compiles kernels and the functions that they call.
 
-By itself, this uses Numba's public interface only. It imports Numba, and is itself imported only when the first kernel
+This module itself uses only Numba's public interface. It imports Numba, so it is imported only when the first kernel
 is called.
 """
 
@@ -28,12 +28,12 @@ _lock = threading.Lock()
 
 
 def signature_of(args: tuple[Field, ...]) -> Signature:
-    """Return Numba's types of some arguments."""
+    """Return Numba's types for these arguments."""
     return tuple(map(numba.typeof, args))
 
 
 def compiled(python: Function, signature: Signature, types: set[type]) -> Numba:
-    """Return a dispatcher that has compiled a function for one signature, in which values of these classes are."""
+    """Return a dispatcher with a function compiled for one signature, which contains values of these classes."""
     mark_compiled(types)
     options: Numba = {"nogil": True, "error_model": "numpy"}
     if not is_plain("entry"):
@@ -60,7 +60,7 @@ def compiled(python: Function, signature: Signature, types: set[type]) -> Numba:
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost sentence of a Numba error, which says what is wrong."""
+    """Return the innermost message of a Numba error, which says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
     innermost = lines[layers[-1] + 1 :] if layers else lines
@@ -68,7 +68,7 @@ def _reason(error: Exception) -> str:
 
 
 def _connect() -> Connect:
-    """Return what makes functions callable from kernels: linked into them, or else as Numba's public interface does it."""
+    """Return what makes functions callable from kernels: linking them in, or else Numba's public `overload`."""
     if is_plain("parts"):
         return _overload
     from sojourn.rules.jit.link import connect
@@ -83,7 +83,7 @@ def _overload(callee: Function, resolve: Function, inline: bool) -> None:
 
 @contextlib.contextmanager
 def _without_collection() -> Iterator[None]:
-    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting takes a tenth of the time."""
+    """Pause garbage collection: Numba allocates millions of objects, few become garbage, and collecting takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -103,7 +103,7 @@ _noticed = threading.Event()
 
 @contextlib.contextmanager
 def notice_if_slow(patience: float = _PATIENCE) -> Iterator[None]:
-    """Print "compiling" if this takes long, once per process, and only at a terminal, a prompt or a notebook."""
+    """If a compile is slow, print one notice per process, and only at a terminal, a prompt or a notebook."""
     if _noticed.is_set() or not _is_interactive():
         yield
         return

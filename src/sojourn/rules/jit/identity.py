@@ -1,4 +1,4 @@
-"""What machine code and numbers depend on besides this package, as hashes: of users' rules, and of users' files.
+"""Hashes of what machine code and numbers depend on besides this package: users' rules and users' files.
 
     fingerprint(classes)       everything that a user's rules reach; names a kernel in the cache
     rules_digest(values)       all source that decides what values do
@@ -33,14 +33,14 @@ from sojourn.rules.jit.cache import hash_of_files, source_digest
 from sojourn.rules.rule import is_from_user, users_rules
 from sojourn.rules.values import Field, classes
 
-# --- What decides numbers ------------------------------------------------------------
+# --- What determines the numbers -----------------------------------------------------
 
 
 def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
-    """Return a hash of all source that decides what values do: this package, and the files of users' own rules.
+    """Return a hash of all source that determines what values do: this package, and the files of users' own rules.
 
-    `makers` are the functions that made the values. The versions of Python, NumPy and Numba are not part of it: the
-    numbers that rules give do not depend on them, which `rules/elementary.py` and the tests of equal numbers ensure.
+    `makers` are the functions that made the values. The versions of Python, NumPy and Numba are not part of it,
+    because the numbers do not depend on them; `rules/elementary.py` and the tests of equal numbers see to that.
     """
     users = {function for cls in classes(tuple(values)) for function in users_rules().get(cls, ())}
     users |= {make for make in map(inspect.unwrap, makers) if is_from_user(make)}
@@ -49,7 +49,7 @@ def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
 
 @functools.cache
 def _file_digest(function: Function) -> str:
-    """Return a hash of the file that a function is from, or of the function if there is no file."""
+    """Return a hash of the file that defines a function, or of the function if there is no file."""
     file = Path(function.__code__.co_filename)
     source = file.read_bytes() if file.is_file() else function.__code__.co_code
     return hashlib.sha256(source).hexdigest()[:16]
@@ -57,21 +57,22 @@ def _file_digest(function: Function) -> str:
 
 # --- What a user's rules reach: machine code on disk was made from the same ------------------
 #
-# Compiled code depends on more than the text of a function: on the functions that it calls, on the
-# constants that it reads from its module, on closures and defaults, on types that it makes. The
-# fingerprint is a hash of all of that. If something in it cannot be identified by its content, there is
-# no fingerprint, and the machine code is not kept. Compiling again costs a second or two, but outdated
-# machine code would silently give wrong numbers.
+# Compiled code depends on more than the text of a function: the functions that it calls, the constants that it reads from its
+# module, closures and defaults, the types that it creates. The fingerprint is a hash of all of that. If something
+# in it cannot be hashed by its content, there is no fingerprint, and the machine code is not cached. Compiling
+# again costs a second or two, but stale machine code would silently give wrong numbers.
 
-Thing: TypeAlias = Any  # whatever a function can refer to
+Thing: TypeAlias = Any  # anything that a function can refer to
 
-# What these packages hold is known by its name and by their versions.
+_PARSES = 10  # of one file, until an error counts
+
+# The contents of these packages are identified by name and version.
 _KNOWN = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "sojourn"})
-_LARGEST = 1_000_000  # bytes of an array that is compiled in as a constant
+_LARGEST = 1_000_000  # the largest array, in bytes, that is compiled in as a constant
 
 
 def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]]) -> str | None:
-    """Return a hash of everything that compiled code for these classes depends on, or None if it cannot be made.
+    """Return a hash of everything that compiled code for these classes depends on, or None if there can be none.
 
     `rules` are the functions from outside this package, by the class that they are registered for.
     """
@@ -85,18 +86,18 @@ def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]
 
 
 class _Fingerprint:
-    """Reads everything that a function can reach, each thing once."""
+    """Hashes everything reachable from a function, each object once."""
 
     def __init__(self, rules: Mapping[type, Sequence[Function]]) -> None:
         self._rules = rules
         self._hash = hashlib.sha256(_versions().encode())
-        self._seen: dict[int, Thing] = {}  # by identity; things are held, so that no other gets the same
+        self._seen: dict[int, Thing] = {}  # by id; objects are kept alive, so that no other gets the same id
 
     def digest(self) -> str:
         return self._hash.hexdigest()[:16]
 
     def read(self, thing: Thing) -> None:
-        """Add a thing, and everything that it refers to."""
+        """Add an object, and everything that it refers to."""
         self._add(type(thing).__name__)
         if thing is None or isinstance(thing, bool | int | str | bytes):
             self._add(repr(thing))
@@ -151,18 +152,18 @@ class _Fingerprint:
         names = _names(function.__code__)
         reached = [function.__globals__[name] for name in names if name in function.__globals__]
         missing = [name for name in names if name not in function.__globals__ and not hasattr(builtins, name)]
-        self._add(" ".join(missing))  # attributes, or globals that are not there yet
+        self._add(" ".join(missing))  # attributes, or globals that are not defined yet
         for thing in reached:
             self._read_reached(thing, names)
 
     def _read_reached(self, thing: Thing, names: Sequence[str]) -> None:
-        """Add what a name stands for; if it is a module, everything in it that has one of the function's names."""
+        """Add what a name refers to; for a module, everything in it that the function's names may refer to."""
         if not isinstance(thing, ModuleType):
             self.read(thing)
         elif id(thing) not in self._seen:
             self._seen[id(thing)] = thing
             self._add(thing.__name__)
-            for name in sorted(set(names) & set(dir(thing))):  # to ask for a name that has moved would warn
+            for name in sorted(set(names) & set(dir(thing))):  # looking up a moved name would warn
                 self._read_reached(getattr(thing, name), names)
             del self._seen[id(thing)]  # another function looks for other names in it
 
@@ -178,13 +179,13 @@ class _Fingerprint:
 
 
 def _names(code: CodeType) -> list[str]:
-    """Return all names that a function uses for globals or attributes, including those of functions inside it."""
+    """Return all names of globals and attributes that a function uses, including in nested functions."""
     inside = [name for part in code.co_consts if isinstance(part, CodeType) for name in _names(part)]
     return sorted({*code.co_names, *inside})
 
 
 def _is_known(thing: Thing) -> bool:
-    """Whether a thing is known by its name, because the version of its package is part of every fingerprint."""
+    """Whether an object is identified by its name, because its package's version is part of every fingerprint."""
     module = getattr(thing, "__module__", None)
     if isinstance(thing, BuiltinFunctionType | np.ufunc):
         return (module or "numpy").partition(".")[0] in _KNOWN
@@ -192,27 +193,27 @@ def _is_known(thing: Thing) -> bool:
 
 
 def _can_be_found(cls: type) -> bool:
-    """Whether another process finds this class under its name, which Numba's index of machine code requires."""
+    """Whether another process can import this class by name, which Numba's index of machine code requires."""
     try:
         found = functools.reduce(getattr, cls.__qualname__.split("."), sys.modules[cls.__module__])
     except (AttributeError, KeyError):
         return False
-    return found is cls  # type: ignore[comparison-overlap] # a class, if all is well
+    return found is cls  # type: ignore[comparison-overlap] # it is this class, if all is well
 
 
 @functools.cache
 def _versions() -> str:
-    """Return the versions that machine code depends on; that of this package is in the name of its folder."""
+    """Return the versions that machine code depends on; this package's own is in the name of the cache folder."""
     return f"{sys.version} {np.__version__} {importlib.metadata.version('numba')}"
 
 
 # --- The source behind a user's name such as `mine:queue` -------------------------------------
 #
-# It covers the file of the named module, all of the user's files that it imports, directly or not, and the files
-# with rules for classes that are defined in any of these. It does not cover Python itself or installed packages,
-# except the package that the name is in.
+# It covers the file of the named module, all of the user's files that it imports, directly or indirectly, and the files with rules for
+# classes defined in any of these. It does not cover Python itself or installed packages, except the package that
+# the name is in.
 
-# By module: which import of it was seen, and the hash of its source.
+# By module: the module object that was hashed, and the hash of its source.
 _seen: dict[str, tuple[object, str]] = {}
 
 
@@ -221,7 +222,7 @@ def source_of(name: str) -> str:
     found(name)
     module = sys.modules[name.partition(":")[0]]
     spec, digest = _seen.get(module.__name__, (None, ""))
-    if not digest or spec is not module.__spec__:  # or it was imported again
+    if not digest or spec is not module.__spec__:  # or the module was reloaded
         digest = _users_digest(name, module)
         _refuse_if_edited(name, module)
         _seen[module.__name__] = module.__spec__, digest
@@ -229,7 +230,7 @@ def source_of(name: str) -> str:
 
 
 def check_unedited(name: str) -> None:
-    """Refuse a name whose source was edited after it was imported: the code that runs is not that in the files."""
+    """Refuse a name whose source was edited after it was imported: the running code is not what the files say."""
     digest = source_of(name)
     module = sys.modules[name.partition(":")[0]]
     if _users_digest(name, module) != digest:
@@ -246,7 +247,7 @@ def _users_digest(name: str, module: ModuleType) -> str:
 
 
 def _files(first: ModuleType) -> dict[str, Path]:
-    """Return the files of a module and of all the user's modules that it reaches, by the names of the modules."""
+    """Return the files of a module and of all the user's modules reachable from it, by module name."""
     top = first.__name__.partition(".")[0]
     files: dict[str, Path] = {}
     waiting = [first.__name__]
@@ -264,14 +265,14 @@ def _files(first: ModuleType) -> dict[str, Path]:
 
 
 def _file(name: str) -> Path | None:
-    """Return the file of a module, if it has one and is not ours."""
+    """Return the file of a module, unless it has none or is ours."""
     module = sys.modules.get(name)
     place = getattr(module, "__file__", None)
     if module is None:  # it may be imported later, inside a function
         outer = name.rpartition(".")[0]
         above = _file(outer) if outer else None
         if outer and (above is None or _is_installed(above)):
-            return None  # looking inside would import it
+            return None  # accessing its attributes would import it
         with contextlib.suppress(ImportError, AttributeError, ValueError):
             spec = importlib.util.find_spec(name)
             place = spec.origin if spec is not None and spec.has_location else None
@@ -280,7 +281,7 @@ def _file(name: str) -> Path | None:
 
 
 def _is_installed(path: Path) -> bool:
-    """Whether a file belongs to Python or to an installed package, which have versions of their own."""
+    """Whether a file belongs to Python or to an installed package, which have their own versions."""
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
     return any(Path(sysconfig.get_path(kind)).resolve() in path.parents for kind in ("stdlib", "platstdlib"))
@@ -291,7 +292,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
     if path.suffix != ".py":
         return
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = alias.name.split(".")
@@ -303,11 +304,19 @@ def _imports(name: str, path: Path) -> Iterator[str]:
             yield from (f"{source}.{alias.name}" for alias in node.names)
 
 
+def _parsed(path: Path) -> ast.AST:
+    """Parse a file; in Python 3.11 this now and then fails while other threads parse, too (python/cpython#106905)."""
+    for _ in range(_PARSES):
+        with contextlib.suppress(SystemError):
+            return ast.parse(path.read_bytes())
+    return ast.parse(path.read_bytes())
+
+
 def _refuse_if_edited(name: str, module: ModuleType) -> None:
-    """Refuse a module whose functions are not those of its file, since it was edited after it was imported."""
+    """Refuse a module whose functions differ from those in its file, because it was edited after it was imported."""
     path = _file(module.__name__)
     if path is None or type(module.__loader__) is not SourceFileLoader:
-        return  # pytest, for one, rewrites what it loads
+        return  # pytest, for one, rewrites the modules that it loads
     written = set(_codes(compile(path.read_bytes(), str(path), "exec", dont_inherit=True)))
     own = [thing for thing in vars(module).values() if isinstance(thing, FunctionType)]
     if any(Path(one.__code__.co_filename) == path and one.__code__ not in written for one in own):

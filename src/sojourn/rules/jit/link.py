@@ -1,10 +1,10 @@
-"""Links the functions that kernels call into them: parts, which are compiled into other code and never run by themselves.
+"""Links into kernels the functions that they call: parts, which never run by themselves.
 
-Numba optimises every function and makes machine code from it, once for each level of calls: the innermost loop of a plan
-six times, of which five are thrown away. A part stops before that. It is kept in the form that LLVM links and inlines, and
-the kernel is optimised once, as a whole.
+Numba optimises every function and generates machine code for it, once for each level of calls: for the innermost loop
+of a plan, six times, of which five are thrown away. A part stops before that. It is kept as LLVM IR, which is linked
+and inlined, and the kernel is optimised once, as a whole.
 
-This file imports Numba, and is itself imported only when the first kernel is compiled.
+This module imports Numba, so it is imported only when the first kernel is compiled.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numba.core.typing import templates
 from sojourn.rules.bridge import Function, Numba
 from sojourn.rules.jit.cache import keep, part_copy
 
-_ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
+_ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the variables that point to a function's Python objects
 
 
 class _Part(JITCodeLibrary):
-    """The code of a function, to be linked into a kernel; only its variables for Python objects become machine code."""
+    """The code of a function to be linked into a kernel; only its variables for Python objects become machine code."""
 
     _codegen: Numba
 
@@ -34,7 +34,7 @@ class _Part(JITCodeLibrary):
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        # Only a little, so that LLVM sees how small it is and inlines it; only then are lanes taken several at once.
+        # A few passes, so that LLVM sees how small it is and inlines it; without that, lanes are not vectorised.
         passes, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
@@ -42,7 +42,7 @@ class _Part(JITCodeLibrary):
         code: Numba = self._final_module
         for function in code.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
-                function.linkage = "linkonce_odr"  # as in Numba's own libraries, several kernels may have it
+                function.linkage = "linkonce_odr"  # several kernels may define it
         lines = [str(self._codegen._create_empty_module(self.name))]
         lines += [
             f"@{variable.name} = common global i8* null"
@@ -68,9 +68,9 @@ class _PartCompiler(Compiler):
 
 
 class _ByTypes:
-    """Gives Numba the function behind a call: one for the types of the arguments, the same for all callers.
+    """Resolves a call for Numba: one function per signature, shared by all callers.
 
-    Numba's own template would compile it again for each kind of caller, inlined or not.
+    Numba's own template would compile it separately for inlining and other callers.
     """
 
     context: Numba
@@ -96,7 +96,7 @@ class _ByTypes:
 
 
 def connect(callee: Function, resolve: Function, inline: bool) -> None:
-    """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments."""
+    """Let compiled code call a function: `resolve` returns the one to compile for the argument types."""
     options = {
         "forceinline": inline,
         "error_model": "numpy",

@@ -1,7 +1,7 @@
-"""Takes the owners from the arrays of a value, and gives them back, in the instructions of compiled code.
+"""Generates the code that strips the owners from a value's arrays, and restores them.
 
-One function for a whole value takes little time to compile. This file imports Numba, and is itself imported only when
-the first of these functions is compiled. `borrowed` says what they are for.
+One function for a whole value is quick to compile. This module imports Numba, so it is imported only when the first
+of these functions is compiled. `borrowed` explains what they are for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sojourn.rules.bridge import Function, Numba
 
 
 def borrowing() -> Function:
-    """Return the function that returns a value with no owner for any of its arrays."""
+    """Return the function that strips the owners from all arrays of a value."""
 
     def typed(_: Numba, value: Numba) -> Numba:
         def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
@@ -35,14 +35,14 @@ def _disowned(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numb
 
 
 def giving_back() -> Function:
-    """Return the function that returns a value with the lender's owners where it has none."""
+    """Return the function that gives arrays without an owner the lender's owners."""
 
     def typed(_: Numba, value: Numba, lender: Numba) -> Numba:
         def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
             returned, moved = _reowned(context, builder, value, args)
             context.nrt.incref(builder, value, returned)
             for is_moved in moved:
-                # Its owner is unknown and must outlive it, so none of the lender's arrays is ever freed.
+                # Its owner is unknown and must outlive it, so the lender's arrays are never freed.
                 with builder.if_then(is_moved, likely=False):
                     context.nrt.incref(builder, lender, args[1])
             return returned

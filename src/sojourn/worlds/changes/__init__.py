@@ -1,4 +1,4 @@
-"""Worlds that change, and know the truth by which agents are judged.
+"""Worlds that change, and record the truth against which agents are judged.
 
     pay_rise        a long job, and a short one whose pay goes up and down
     seasons         two jobs whose pay changes with the seasons

@@ -1,9 +1,9 @@
-"""The paper authors' baits: a long action that is good in the long run, and a short one that is better now and then.
+"""The paper authors' baits: a long action that pays in the long run, and a short one that is better at times.
 
-They follow the definitions in the repository of the authors of Harmonic R-Learning,
-github.com/erelon/SMDP_Agents, file examples/envs/configs.py at commit 16f51af. Rewards there change with the number of
-decisions, of either action, and not with time. So there is no gain at a time of the clock. There is one at each decision,
-and dynamic regret and tracking error are measured against it.
+They follow the definitions in the repository of the authors of Harmonic R-Learning, github.com/erelon/SMDP_Agents,
+file examples/envs/configs.py at commit 16f51af. Rewards there change with the number of decisions, of either action,
+rather than with time. So the gain is a function of the decision, not of the clock, and dynamic regret and tracking
+error are measured against that.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Bait(NamedTuple):
     amplitude: float
     period: float
     decay: float
-    floor_after: int  # decisions after which it no longer decays
+    floor_after: int  # it stops decaying after this many decisions
     bait_duration: float
     decision: int = 0  # in this episode
     truth: Truth = Truth()

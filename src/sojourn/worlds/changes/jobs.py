@@ -236,15 +236,15 @@ def drawn(number: int) -> Drawn:
     """
     rng = stream(_FIRST_SEED + number)
     actions, regimes = 2 + integer(rng, 2), 2 + integer(rng, 3)
-    durations = np.sort([_between(rng, 1.0, _LONGEST) for _ in range(actions)])
-    apart, moves = 0.5, _between(rng, 0.1, 0.8)
+    durations = np.sort([_log_uniform(rng, 1.0, _LONGEST) for _ in range(actions)])
+    apart, moves = 0.5, _log_uniform(rng, 0.1, 0.8)
     own = [apart * normal(rng) for _ in range(actions)]
     levels = [0.5 * normal(rng) for _ in range(regimes)]
     rates = [[exp(level + one + moves * normal(rng)) for one in own] for level in levels]
     return Drawn(
         durations=durations,
         rates=np.array(rates),
-        hold=_between(rng, *_HOLDS),
+        hold=_log_uniform(rng, *_HOLDS),
         drawn=uniform(rng) < 0.5,
         way_back=uniform(rng) < 0.5,
         reward_noise=integer(rng, 3),
@@ -252,7 +252,7 @@ def drawn(number: int) -> Drawn:
     )
 
 
-def _between(rng: Stream, low: float, high: float) -> float:
+def _log_uniform(rng: Stream, low: float, high: float) -> float:
     """Draw a number whose logarithm is uniform: as likely to be between 1 and 2 as between 2 and 4."""
     return low * exp(uniform(rng) * log(high / low))
 

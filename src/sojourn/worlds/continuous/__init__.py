@@ -1,4 +1,4 @@
-"""Worlds whose states are vectors, with the exact gains by which agents without a table are judged.
+"""Worlds whose states are vectors, with the exact gains against which agents without a table are judged.
 
     Wear          a machine that wears; when to replace it
     Offers        jobs with a pay and a length; which to take

@@ -71,7 +71,7 @@ class CMu(NamedTuple):
 @start.register
 def start_c_mu(world: CMu, rng: Stream) -> tuple[CMu, Vector]:
     """One customer of each kind."""
-    return world, _there(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    return world, _as_state(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 @step.register
@@ -92,13 +92,13 @@ def step_c_mu(world: CMu, state: Vector, action: int, rng: Stream) -> tuple[CMu,
     n5 = state[5] + _poisson(rng, came) - _one_if(action == 5)
     idle, kind = exponential(rng) / (KINDS * world.arrivals), integer(rng, KINDS)
     if n0 + n1 + n2 + n3 + n4 + n5 > 0.0:
-        return world, _there(n0, n1, n2, n3, n4, n5), reward, service
+        return world, _as_state(n0, n1, n2, n3, n4, n5), reward, service
     return world, _first_of(kind), reward, service + idle
 
 
 @inlined
 def _first_of(kind: int) -> Vector:
-    return _there(
+    return _as_state(
         _one_if(kind == 0),
         _one_if(kind == 1),
         _one_if(kind == 2),
@@ -109,7 +109,7 @@ def _first_of(kind: int) -> Vector:
 
 
 @inlined
-def _there(n0: float, n1: float, n2: float, n3: float, n4: float, n5: float) -> Vector:
+def _as_state(n0: float, n1: float, n2: float, n3: float, n4: float, n5: float) -> Vector:
     """The numbers of customers, and which kinds are present."""
     return (
         n0, n1, n2, n3, n4, n5,

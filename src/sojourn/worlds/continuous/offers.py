@@ -168,7 +168,7 @@ def _hidden(j: int, seen: Vector) -> float:
 
 @inlined
 def _mixed_offer(rng: Stream) -> Vector:
-    # Written out, since compiled code cannot make a tuple in a loop.
+    # Unrolled by hand, since compiled code cannot build a tuple in a loop.
     z = (
         normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng),
         normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng),

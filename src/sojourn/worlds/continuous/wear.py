@@ -68,7 +68,7 @@ def start_wear(world: Wear, rng: Stream) -> tuple[Wear, Vector]:
 
 @step.register
 def step_wear(world: Wear, state: Vector, action: int, rng: Stream) -> tuple[Wear, Vector, float, float]:
-    """Do a job, or replace the machine; both draw two numbers, so that random numbers do not depend on actions."""
+    """Do a job, or replace the machine; both draw two numbers, so that the random stream does not depend on actions."""
     wear = state[0]
     duration, growth = (1.0 + wear) * exponential(rng), world.mean_wear * exponential(rng)
     if action == 1:
@@ -97,14 +97,14 @@ def best_threshold(world: Wear) -> float:
     0.35985
     """
 
-    def advantage(x: float) -> float:  # of going on a little beyond x
+    def advantage(x: float) -> float:  # of continuing slightly beyond x
         return (1.0 - world.loss * x * x) * _time(world, x) - (1.0 + x) * _earned(world, x)
 
-    return float(brentq(advantage, 0.0, _furthest(world, advantage), xtol=1e-15, rtol=1e-15))
+    return float(brentq(advantage, 0.0, _unprofitable_wear(world, advantage), xtol=1e-15, rtol=1e-15))
 
 
-def _furthest(world: Wear, advantage: Callable[[float], float]) -> float:
-    """Return a wear at which it does not pay to go on."""
+def _unprofitable_wear(world: Wear, advantage: Callable[[float], float]) -> float:
+    """Return a wear beyond which continuing does not pay."""
     x = 1.0 / math.sqrt(world.loss)
     while advantage(x) > 0.0:
         x *= 2.0

@@ -16,10 +16,10 @@ from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step
 
-_SPAN = 40.0  # of the grid: there is never more work than that
+_SPAN = 40.0  # the end of the grid: there is never more work than that
 _INTERVALS = 8_000
 _TOLERANCE = 1e-11
-_MOST_SWEEPS = 20_000  # some seconds; 100 arrivals per unit of time need 5,000
+_MOST_SWEEPS = 20_000  # a few seconds; 100 arrivals per unit of time need 5,000
 
 
 @checked(arrivals=positive, waiting_cost=positive)
@@ -37,10 +37,10 @@ class Workload(NamedTuple):
 
     Durations: the time to the next arrival, exponential. It does not depend on the action.
 
-    Source: ours; in the literature it is an M/G/1 queue with admission control. The gain comes from value iteration on
-    a grid. For any function h, the least and the largest value of Th - h bound the gain, where T is the operator of the
-    optimality equation; the iteration ends when they agree to ten digits. It is done on two grids, so that the error of
-    the grid, which falls with the square of its width, can be removed.
+    Source: ours; in the literature it is an M/G/1 queue with admission control. The gain is computed by value
+    iteration on a grid. For any function h, the least and the largest value of Th - h bound the gain, where T is
+    the operator of the optimality equation; the iteration ends when they agree to ten digits. It is done on two
+    grids, so that the error of the grid, which falls with the square of its width, can be removed.
 
     >>> world = Workload()
     >>> round(gain(world), 5), optimal(world, (1.0, 2.0)), optimal(world, (2.0, 1.0))

@@ -1,5 +1,5 @@
-"""The market: an instrument's bars, where they come from, and the world in which an agent buys or sells at each of them.
+"""The market: an instrument's bars, their sources, and the world in which an agent buys or sells at each bar.
 
-`bar_files` reads the rows of a file, and `bars` judges them and keeps those that are bars. `instruments` makes bars
-without a file, finds bars by name and cuts them into segments; `world` is the world.
+`bar_files` reads the rows of a file; `bars` validates them. `instruments` makes synthetic bars, looks up bars by name
+and cuts them into segments; `world` is the world.
 """

@@ -1,7 +1,7 @@
-"""Reads the rows of a file of bars, whatever is in them: CSV, plain or packed, and Parquet.
+"""Reads the rows of a file of bars, valid or not: CSV, plain or gzipped, and Parquet.
 
-Every line of a CSV file is a row, whatever quotes it has, so a stray quote cannot swallow the lines
-below it. `sojourn.worlds.market.bars` decides which rows are bars, and what becomes of the others.
+Every line of a CSV file is a row, regardless of quotes, so a stray quote cannot swallow the lines below it.
+`sojourn.worlds.market.bars` decides which rows are bars, and what happens to the others.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import polars as pl
 
+from sojourn.data.child import Facts
+
 ENDINGS = (".csv", ".csv.gz", ".parquet")
-# The names of the column of times, best first, in lower case and with spaces for underscores.
+# Names of the timestamp column, best first, in lower case and with spaces for underscores.
 _TIMES = (
     "timestamp", "unix timestamp", "unix time", "unix", "open time", "opentime",
     "datetime", "date time", "time", "date",
@@ -29,37 +30,24 @@ _FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d",
     "%Y-%m-%d %H:%M:%S%.f%z", "%Y-%m-%d %H:%M%z",
 )  # fmt: skip
-_LATEST = 7_258_118_400  # 2200-01-01: a larger number is in another unit, or is not a time
+_LATEST = 7_258_118_400  # 2200-01-01: a larger number is in another unit, or not a time
 _EARLIEST = 2.2e11  # in milliseconds, 1976-12-21: a smaller number may be a date such as 201201312359
 
-# What a row of a file is: a bar, or the first reason why it is not one.
+# What a row is: a bar, or the first reason why it is not one.
 FINE, BLANK, RAGGED, UNTIMED, UNTRADED, TEXT, WRONG = range(7)
 
-# A packed file may unpack to so many bytes plus so many times its own size.
+# A gzipped file may unpack to this many bytes plus this many times its own size.
 _MOST_UNPACKED, _MOST_RATIO = 30_000_000, 30
 _SEPARATORS, _AROUND = ",;\t|", " \t\r\"'"
 
 
-@dataclass(frozen=True)
-class FileFacts:
-    """What is known about a file, apart from its numbers.
-
-    `first` has the first row of each kind except `FINE`, with everything found in it: the number of `fields`; the
-    texts `at_text`, `open_text` and `close_text` where they are not numbers; the unscaled `number` of the timestamp.
-    """
-
-    word: str  # "line" for a CSV file, "row" for others
-    offset: int  # the number of the first row
-    opens: bool  # whether there is a column for the open
-    unended: bool  # whether the last number may have been cut off
-    first: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read a file in this process, which may crash; return the numbers of the file, and its `FileFacts`.
+def rows_here(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Read a file in this process, which may crash; return its numbers, and the facts for `bars.FileReport`.
 
     The table has for each row the columns `at` in seconds, `open` and `close`, null where there is no number, the
-    `unit` of the timestamp and the `kind` of row.
+    `unit` of the timestamp and the `kind` of row. `firsts` has the first row of each kind except `FINE`, with
+    everything found in it: the number of `fields`; the texts `at_text`, `open_text` and `close_text` where they are
+    not numbers; the unscaled `number` of the timestamp.
     """
     table, facts = _read_parquet(path) if path.name.lower().endswith(ENDINGS[-1]) else _read_csv(path)
     if table.is_empty():
@@ -69,15 +57,15 @@ def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     table = _judged(_timed(table))
     numbers = table.select("at", "open", "close", pl.col("unit", "kind").cast(pl.Int8))
     kinds = numbers["kind"]
-    first = {
+    firsts = {
         str(kind): table.row(int((kinds == kind).arg_max() or 0), named=True)
         for kind in kinds.unique()
         if kind != FINE
     }
-    return numbers, asdict(replace(facts, first=first))
+    return numbers, {**facts, "firsts": firsts}
 
 
-def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+def _read_csv(path: Path) -> tuple[pl.DataFrame, Facts]:
     with _contents(path) as data:
         above, header = _header(path, data)
         ended = data[-1:] == b"\n"
@@ -100,7 +88,7 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     blank = line.str.strip_chars().fill_null("") == ""
     kind = pl.when(blank).then(BLANK).when(fields != len(names)).then(RAGGED).otherwise(FINE)
     parts = line.str.split_exact(separator, max(columns.values()))
-    # In steps, since polars would split the lines again for every column.
+    # In steps, because Polars would split the lines again for every column.
     rows = lines.slice(above + 1).select(fields.alias("fields"), kind.alias("kind"), parts.alias("parts"))
     texts = [pl.col(f"field_{index}").alias(f"{name}_text") for name, index in columns.items()]
     rows = rows.unnest("parts").select("fields", "kind", *texts)
@@ -109,12 +97,13 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
         pl.when(pl.col(name).is_null()).then(pl.col(f"{name}_text")).alias(f"{name}_text") for name in columns
     )
     unended = not ended and len(names) - 1 in columns.values()
-    return rows.collect(engine="streaming"), FileFacts("line", above + 2, "open" in columns, unended)
+    facts = {"word": "line", "offset": above + 2, "opens": "open" in columns, "unended": unended}
+    return rows.collect(engine="streaming"), facts
 
 
 @contextlib.contextmanager
 def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
-    """Give the bytes of a text file, unpacked."""
+    """Return the bytes of a text file, unpacked."""
     with path.open("rb") as handle:
         if not path.name.lower().endswith(".gz"):
             with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -127,7 +116,7 @@ def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
 
 
 def _unpacked(path: Path, handle: BinaryIO) -> bytes:
-    """Return what a packed file holds, or refuse it if that is far more than bars would be."""
+    """Return the content of a gzipped file, or refuse it if it is far larger than bars would be."""
     most = _MOST_UNPACKED + _MOST_RATIO * os.fstat(handle.fileno()).st_size
     try:
         with gzip.open(handle) as content:
@@ -143,7 +132,7 @@ def _unpacked(path: Path, handle: BinaryIO) -> bytes:
 
 
 def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
-    """Return how many lines are above the header, and the header."""
+    """Return the number of lines above the header, and the header."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data.find(b"\x00") >= 0 or data.find(b"\x01") >= 0:
         raise ValueError(f"{path} is not text in UTF-8; export it again as CSV in UTF-8")
     begin, above = 3 if data[:3] == b"\xef\xbb\xbf" else 0, 0
@@ -162,7 +151,7 @@ def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
     return above, line.decode("utf-8", "replace")
 
 
-def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+def _read_parquet(path: Path) -> tuple[pl.DataFrame, Facts]:
     rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     schema = rows.collect_schema()
     columns = _columns(path, schema.names())
@@ -182,11 +171,11 @@ def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
             raise ValueError(f"{path}: the column {original!r} is of type {dtype}; it must have numbers")
         wanted += [number.alias(name), text.alias(f"{name}_text")]
     table = rows.select(wanted).collect(engine="streaming")
-    return table, FileFacts("row", 1, "open" in columns, unended=False)
+    return table, {"word": "row", "offset": 1, "opens": "open" in columns, "unended": False}
 
 
 def _columns(path: Path, names: list[str]) -> dict[str, int]:
-    """Return the places of the columns `at`, `open` (if there is one) and `close`."""
+    """Return the indices of the columns `at`, `open` (if there is one) and `close`."""
     plain = [" ".join(name.replace("_", " ").lower().split()) for name in names]
     found = {}
     for name, options in {"at": _TIMES, "open": ("open",), "close": ("close",)}.items():
@@ -208,7 +197,7 @@ def _number(name: str) -> pl.Expr:
 
 
 def _settle(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Read numbers in quotes or spaces, and drop texts that stand for a missing number."""
+    """Parse numbers in quotes or spaces, and drop strings that stand for a missing number."""
     label = f"{name}_text"
     if name not in table.columns:
         return table.with_columns(pl.lit(None, pl.Float64).alias(name), pl.lit(None, pl.String).alias(label))
@@ -223,7 +212,7 @@ def _settle(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _timed(table: pl.DataFrame) -> pl.DataFrame:
-    """Convert the timestamps to seconds; null where that is impossible."""
+    """Convert timestamps to seconds; null where that is impossible."""
     number = pl.col("at")
     unit: Any = pl.when(number.is_between(0, _LATEST, closed="left")).then(0)
     for power in (3, 6, 9):
@@ -241,7 +230,7 @@ def _timed(table: pl.DataFrame) -> pl.DataFrame:
 
 def _moments(text: pl.Series) -> pl.Series:
     """Return ISO times in seconds since 1970, null where there is none; without a zone they are UTC."""
-    # In most files all times have one format; what follows, for the rest, is slow.
+    # In most files all times have one format; the rest is the slow path.
     with_t = str(text[0])[10:11] == "T"
     seconds = _parsed(text, _FORMATS[0].replace(" ", "T") if with_t else _FORMATS[0])
     rest = seconds.is_null().arg_true()
@@ -265,7 +254,7 @@ def _in_range(seconds: pl.Expr) -> pl.Expr:
 
 
 def _judged(table: pl.DataFrame) -> pl.DataFrame:
-    """Add a column that says what kind of row each is."""
+    """Add a column with the kind of each row."""
     close, opening = pl.col("close"), pl.col("open")
     kind = (
         pl.when(pl.col("kind") != FINE).then(pl.col("kind"))

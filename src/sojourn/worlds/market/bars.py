@@ -1,7 +1,7 @@
 """Bars: the open and close of an instrument in every interval, read from a file.
 
-A file is CSV (plain or .gz) or Parquet. Whatever is wrong in it is repaired by a documented rule,
-reported or refused (docs/bars.md); nothing happens silently.
+A file is CSV (plain or .gz) or Parquet. Whatever is wrong in it is repaired by a documented rule, reported or refused
+(docs/bars.md); nothing is changed silently.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -33,7 +33,6 @@ from sojourn.worlds.market.bar_files import (
     UNTIMED,
     UNTRADED,
     WRONG,
-    FileFacts,
     rows_here,
 )
 
@@ -51,14 +50,14 @@ _DROPPED = {BLANK: "blank line", UNTRADED: "minute without a close"}
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a file that is not as it should be, and what was done about it."""
+    """A problem in a file, and what was done about it."""
 
     what: str  # such as "duplicate timestamp"
     count: int
-    first: str  # where the first of them is
+    first: str  # where the first one is
     remedy: str  # what was done, or what it means
-    dropped: int = 0  # rows of the file that are not bars for this reason
-    filled: int = 0  # bars that are in no row of the file
+    dropped: int = 0  # rows dropped for this reason
+    filled: int = 0  # bars added that are in no row of the file
 
 
 @told
@@ -78,13 +77,13 @@ class Bars:
     """
 
     name: str  # of the file, or "synthetic" and the like
-    sha256: str  # of the file's bytes, or of the prices if there is no file
-    timestamp: Ints  # seconds since 1970, UTC, at the beginning of the interval
+    sha256: str  # SHA-256 of the file's bytes, or of the prices if there is no file
+    timestamp: Ints  # seconds since 1970, UTC, at the start of the interval
     open: Floats
     close: Floats
     synthetic: bool = False
     findings: list[Finding] = field(default_factory=list)
-    rows: int | None = None  # of the file, blank lines included; None if there is no file
+    rows: int | None = None  # rows of the file, blank lines included; None if there is no file
 
     def __post_init__(self) -> None:
         """Check the lengths, the order, the prices and the number of bars."""
@@ -122,7 +121,7 @@ class Bars:
 
 
 def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
-    """Return the begin and end of consecutive segments; the last one may be shorter.
+    """Return the start and end of consecutive segments; the last one may be shorter.
 
     >>> segments(10, 4)
     [(0, 4), (4, 8), (8, 10)]
@@ -133,7 +132,7 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
 
 @told
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
-    r"""Read the bars of a file; the page on minute bars has the rules.
+    r"""Read the bars of a file; the documentation's page on minute bars has the rules.
 
     Gaps of at most `fill` bars are filled. Rows that cannot be read or have impossible prices are
     an error; with `repair`, they count as missing minutes.
@@ -157,17 +156,16 @@ def digest(path: str | Path) -> str:
 
 
 def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str]) -> Bars:
-    """Read the bars of a file; `digested` returns its SHA-256, which the caller may know already."""
+    """Read the bars of a file; `digested` returns its SHA-256, which the caller may have cached."""
     fill = whole("fill", fill, least=0)
-    table, facts = _read(path)
-    report = FileReport(path, facts.word, facts.offset, [])
-    if facts.unended:
+    table, report = _read(path)
+    if report.unended:
         remedy = "kept; if the file was cut off, its last number may be too"
         report.findings.append(Finding("last line without an end", 1, report.place(len(table) - 1), remedy))
     at, unit, opening, close, kind = (
         table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
     )
-    judge(report, facts.first, kind, repair)
+    judge(report, kind, repair)
 
     row = np.flatnonzero(kind == FINE)
     if not row.size:
@@ -191,7 +189,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     row, at, opening, close = row[~again], at[~again], opening[~again], close[~again]
 
     lacking = np.isnan(opening)
-    what = "no open" if facts.opens else "no column for the open"
+    what = "no open" if report.opens else "no column for the open"
     report.note(what, lacking, row, at, "opens at the close before it, the first bar at its own")
     opening = np.where(lacking, np.concatenate((close[:1], close[:-1])), opening)
 
@@ -206,8 +204,8 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     return Bars(path.name, digested(str(path)), at, opening, close, findings=report.findings, rows=len(table))
 
 
-def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
-    """Read a file in another process, since reading may crash, or say why it cannot be read."""
+def _read(path: Path) -> tuple[pl.DataFrame, FileReport]:
+    """Read a file in a child process, since reading may crash, or raise an error that says why it cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
     check_readable(path)
@@ -220,11 +218,11 @@ def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     if path.name.lower().endswith(ENDINGS[-1]):
         check_parquet(path)
     table, facts = read_apart(rows_here, path)
-    return table, FileFacts(**facts)
+    return table, FileReport(path, **facts)
 
 
 def describe(bars: Bars) -> dict[str, Any]:
-    """Return a description of the bars, as numbers and texts for JSON."""
+    """Return a description of the bars as JSON data."""
     return {
         "name": bars.name,
         "sha256": bars.sha256,
@@ -247,12 +245,15 @@ def describe(bars: Bars) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FileReport:
-    """The findings in one file, and how to say where they are."""
+    """The findings in one file, and what is known about it apart from its numbers."""
 
     path: Path
     word: str  # "line" for a CSV file, "row" for others
-    offset: int  # the number of the first row
-    findings: list[Finding]
+    offset: int  # the line or row number of the first row
+    opens: bool  # whether there is a column for the open
+    unended: bool  # whether the last number may have been truncated
+    firsts: dict[str, dict[str, Any]]  # the first row of each kind that is not a bar
+    findings: list[Finding] = field(default_factory=list)
 
     def place(self, row: int, at: float | None = None) -> str:
         """Return the name of a row in messages."""
@@ -262,21 +263,21 @@ class FileReport:
     def note(
         self, what: str, found: Flags, row: Ints, at: Floats | Ints, remedy: str, drop: bool = False
     ) -> None:
-        """Report the rows that are marked in `found`, if there are any."""
+        """Report the rows marked in `found`, if any."""
         if count := int(np.count_nonzero(found)):
             first = np.argmax(found)
             place = self.place(row[first], at[first])
             self.findings.append(Finding(what, count, place, remedy, dropped=count if drop else 0))
 
 
-def judge(report: FileReport, firsts: Mapping[str, dict[str, Any]], kind: Ints, repair: bool) -> None:
+def judge(report: FileReport, kind: Ints, repair: bool) -> None:
     """Report the rows that are not bars, or refuse the file because of them."""
     wrong = []
     for code, what in (_DROPPED | _REFUSED).items():
         found = np.flatnonzero(kind == code)
         if not found.size:
             continue
-        first = firsts[str(code)]
+        first = report.firsts[str(code)]
         place = report.place(found[0], first["at"] if code not in (BLANK, RAGGED) else None)
         if code in _REFUSED:
             place += f": {_fault(first)}"
@@ -389,7 +390,7 @@ def fetch_bars(folder: str | Path, download: Callable[[str], str]) -> list[Path]
         reason = f"{type(error).__name__}: {brief(error)}"
         advice = f"see whether {page} can be reached, or download it there by hand"
         raise OSError(f"{DATASET} could not be fetched from Kaggle ({reason}); {advice}") from error
-    # Copied, not moved: kagglehub would miss files that are moved out of its cache.
+    # Copied, not moved: kagglehub expects its cache to stay intact.
     files = sorted(file for file in source.rglob("*") if file.name.lower().endswith(ENDINGS))
     if not files:
         raise ValueError(f"{source} has no {', '.join(ENDINGS)} file in it; look at {page}")

@@ -3,9 +3,9 @@
 A market in a sweep is described by words and numbers alone. One of them is `data`: the path of
 a file, or "synthetic". The data is identified by its content, not by its path.
 
-The synthetic market has minutes that look like Bitcoin's and come from a seed alone.
-It stands in for recorded prices where there are none, and is always labelled synthetic. Every
-random number below is drawn independently in every minute t; Z is a standard normal number.
+The synthetic market has minutes that resemble Bitcoin's and is generated from a seed alone. It replaces recorded
+prices where there are none, and is always labelled synthetic. Every random number below is drawn independently in
+every minute t; Z is a standard normal number.
 
 The regime k is quiet, usual or stormy. It is left with probability 1 / stay_k for one of the
 other two, with equal chances, so the share of time spent in regime k is proportional to stay_k:
@@ -55,7 +55,7 @@ SYNTHETIC = "synthetic"
 
 
 def instrument(data: str, fill: int = 0, repair: bool = False) -> Bars:
-    """Return the bars in a file, or the synthetic ones; a file is read again only if it has changed."""
+    """Return the bars in a file, or the synthetic ones; files are cached until they change."""
     if data == SYNTHETIC:
         return _synthetic()
     return _file(data, _state_of(data), fill, repair)
@@ -66,7 +66,7 @@ def identity(data: str) -> str:
     return data if data == SYNTHETIC else f"sha256:{_digest(data, _state_of(data))}"
 
 
-def market_segment(  # the options of a market in a sweep: those of `Market`, and those that choose its bars
+def market_segment(  # the options of a market in a sweep: those of `Market`, and those that select its bars
     data: str = SYNTHETIC,
     *,
     segment: int = 0,
@@ -102,12 +102,12 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
 
 
 def _state_of(path: str) -> tuple[int, int]:
-    """Return the time and the size of a file, which change when the file does."""
+    """Return a file's modification time and size, which change when the file does."""
     try:
         status = Path(path).stat()
     except OSError as error:
         raise ValueError(f"{listed([path])} cannot be read: {error.strerror}") from None
-    except ValueError:  # a name with a null in it
+    except ValueError:  # a name that contains a null byte
         raise ValueError(f"{listed([path])} cannot be the name of a file") from None
     return status.st_mtime_ns, status.st_size
 

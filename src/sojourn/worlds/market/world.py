@@ -1,4 +1,4 @@
-"""A market: at every bar, buy or sell, and the action takes a part of the bar's interval.
+"""A market: at every bar the agent buys or sells, and the action takes part of the bar's interval.
 
 With m = close - open the move of the bar, action 0 buys (x = m) and action 1 sells (x = -m).
 An action that takes tau seconds of the interval I = 60 trades at the price that a straight
@@ -133,7 +133,7 @@ class MarketWorld(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """Two directions for each bar that is remembered: 2 to the power of their number."""
+        """2 to the power of the number of directions that are remembered."""
         return int(2**self.state_size)
 
     @property
@@ -201,8 +201,8 @@ def step_market(
     return replaced(world, t=t), _remembered(state, move, world.state_size), reward, duration
 
 
-# Branches are in functions of numbers. In a function that also has the world's array, a branch makes
-# the compiler count references to the array in every step, which costs as much as all the rest.
+# Branches are in functions of numbers. In a function that also handles the world's array, a branch makes Numba
+# count references to the array in every step, which costs as much as all the rest.
 
 
 @inlined

@@ -1,1 +1,1 @@
-"""Lanes: the same step of many values at once, in vector instructions. Everything works without this folder, only slower."""
+"""Lanes: one step of many values at once, in SIMD instructions. Everything works without this folder, only slower."""

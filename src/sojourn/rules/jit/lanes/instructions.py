@@ -1,6 +1,6 @@
-"""Lanes as the compiler sees them: types without a reference count, whose entries are selected without a jump.
+"""Lanes as the compiler sees them: types without reference counts, whose entries are selected without branches.
 
-This file imports Numba, and is itself imported only when lanes are compiled. `lane` says what lanes are.
+This module imports Numba, so it is imported only when lanes are compiled. `lane` explains what lanes are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sojourn.rules.bridge import Function, Numba
 from sojourn.rules.values import LANES
 
 extending: Numba = numba_extending  # whose types are wrong
-Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code
+Codegen: TypeAlias = tuple[Numba, Function]  # an intrinsic's signature, and its code generator
 
 
 class Block(types.Type):
@@ -68,9 +68,9 @@ def _write(context: Numba, builder: Numba, dtype: Numba, entry: Numba, address: 
 
 
 def _tag(module: Numba, name: str) -> Numba:
-    """Return the mark for memory of one kind: writing to tables does not change numbers, nor the reverse.
+    """Return the TBAA tag of one kind of memory: writing to tables does not change numbers, nor the reverse.
 
-    The compiler then sees that a number which is written back unchanged need not be written.
+    The compiler can then drop writes of unchanged numbers.
     """
     zero = ir.Constant(ir.IntType(64), 0)
     root = module.add_metadata([ir.MetaDataString(module, "sojourn lanes")])
@@ -86,7 +86,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 
 @extending.intrinsic
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
-    """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows do not overlap."""
+    """Return a row of numbers or streams as a block, addressed by its offset from the first row, so that rows cannot overlap."""
     kind = Block(array.dtype, array.ndim, 0)
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
@@ -209,7 +209,7 @@ def _is(builder: Numba, action: Numba, number: int) -> Numba:
 
 @extending.intrinsic
 def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
-    """Read all entries of the state and select one, so that lanes with other actions read the same addresses."""
+    """Read all entries of the state and select one, so that lanes with different actions read the same addresses."""
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         place = context.cast(builder, args[1], state, types.intp)
@@ -270,7 +270,7 @@ def _length(typing: Numba, lane: Numba) -> Codegen:
 
 @extending.overload_attribute(Lane, "shape", strict=False)
 def _shape(lane: Numba) -> Function:
-    num_actions = lane.num_actions  # a constant to the compiler: loops over actions are written out
+    num_actions = lane.num_actions  # a compile-time constant: loops over actions are unrolled
     return lambda lane: (_length(lane), num_actions)
 
 
@@ -281,7 +281,7 @@ def _len(lane: Numba) -> Function | None:
 
 @extending.intrinsic
 def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen:
-    """Return one of two numbers, without a jump."""
+    """Return one of two numbers, without a branch."""
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         return builder.select(*args)
@@ -293,7 +293,7 @@ def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen
 
 
 class _Distinct(ir.MDValue):
-    """A node of metadata that equals no other; the node of a loop has itself as its first operand."""
+    """A distinct metadata node; a loop's node has itself as its first operand."""
 
     def __init__(self, module: Numba, operands: list[Numba], of_loop: bool = False) -> None:
         super().__init__(module, operands, str(len(module.metadata)))
@@ -311,10 +311,10 @@ class _Distinct(ir.MDValue):
 
 @extending.intrinsic
 def each_lane(typing: Numba, body: Numba, work: Numba, count: Numba) -> Codegen:
-    """Call body(work, lane) for each lane, in a loop that says that its iterations do not touch each other's memory.
+    """Call body(work, lane) for each lane, in a loop marked as free of dependences between iterations.
 
-    The calls in the loop are marked, and LLVM also marks the code that it inlines in their place. LLVM then finds by
-    itself that several lanes can be taken at once. If it were told that it must, it would print a warning where it cannot.
+    The calls in the loop are marked, and LLVM propagates the marks to the code that it inlines. LLVM then
+    vectorises the loop on its own initiative; if it were forced to, it would print a warning where it cannot.
     """
 
     def code(context: Numba, builder: Numba, signature: Numba, given: Numba) -> Numba:

@@ -1,4 +1,4 @@
-"""Lanes: many values of one type side by side, so that a processor takes the same step for several at once.
+"""Lanes: many values of one type side by side, so that one SIMD instruction serves several of them.
 
 A stack of lanes is a value whose arrays have the lane as their last axis: a number of the value becomes an array [lane],
 a table an array [state, action, lane]. `one_lane` reads the value of a lane and `put_lane` writes it back.
@@ -23,13 +23,13 @@ from sojourn.rules.bridge import Function, Numba, bridge, written_out
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import LANES, Field, V, Value, is_value, with_arrays
 
-_NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which is kept elsewhere
+_NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which is stored separately
 
 
 def in_lanes(stack: V, which: Ints) -> V:
-    """Return at most `LANES` entries of a stack as a stack of lanes; the last entry fills the lanes that are left over.
+    """Return at most `LANES` entries of a stack as a stack of lanes, padded with the last entry.
 
-    Everything except tables is in one array, row after row, where compiled code finds a row by its number.
+    Everything except tables is in one array, which compiled code indexes by row number.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -56,7 +56,7 @@ def in_lanes(stack: V, which: Ints) -> V:
 
 
 def _num_rows(stack: Field) -> int:
-    """Return how many rows the numbers and streams of a stack take."""
+    """Return the number of rows that the numbers and streams of a stack take."""
     if is_value(stack):
         return sum(map(_num_rows, stack))
     return _NUM_ROWS[stack.ndim]
@@ -83,7 +83,7 @@ def one_lane(stack: Field, lane: int) -> Field:
 
 
 def put_lane(stack: Field, lane: int, value: Field) -> None:
-    """Write the numbers of a value into a lane; its arrays are part of the stack, and need not be written."""
+    """Write the numbers of a value into a lane; its arrays are views of the stack and need no writing."""
     if is_value(stack):
         for column, field in zip(stack, value, strict=True):
             put_lane(column, lane, field)
@@ -121,7 +121,7 @@ def alike(one: Field, other: Field) -> bool:
 
 
 def chosen(choices: tuple[float, ...], place: int) -> float:
-    """Return the entry at one place of a tuple; compiled code selects it without a jump.
+    """Return one entry of a tuple; compiled code selects it without a branch.
 
     >>> chosen((2.5, 4.0), 1)
     4.0
@@ -129,11 +129,11 @@ def chosen(choices: tuple[float, ...], place: int) -> float:
     return choices[place]
 
 
-# --- The same, written out for compiled code ----------------------------------------------
+# --- The same, generated for compiled code ------------------------------------------------
 
 
 def _resolve_opened(stack: Numba, actions: Numba) -> Function:
-    """Written out for the whole stack, so that each row has its number, in the order of `in_lanes`."""
+    """Generated for the whole stack, so that rows are numbered in the order of `in_lanes`."""
     from sojourn.rules.jit.lanes.instructions import row_of, table_of
 
     names: dict[str, Function] = {"row_of": row_of, "table_of": table_of}
