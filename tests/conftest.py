@@ -38,7 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the marks mean."""
     config.addinivalue_line("markers", "evidence: takes long; run by `make evidence` only")
-    config.addinivalue_line("markers", "interpreted: its claim is not about compilation; kernels run in Python")
+    config.addinivalue_line(
+        "markers", "interpreted: its claim is not about compilation; kernels run in Python"
+    )
     config.addinivalue_line("markers", "compiled: an exception in a file whose tests are interpreted")
 
 

@@ -1,7 +1,12 @@
-"""Kernels that run in Python for a while: for tests whose claim does not depend on compilation."""
+"""Kernels that run in Python: for tests whose claim does not depend on compilation.
+
+To compile a kernel takes a second or more for each combination of classes, in which ten thousand steps can be interpreted.
+"""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,26 +15,47 @@ from unittest.mock import patch
 import numpy as np
 
 from sojourn.rules.kernel import Kernel
-from sojourn.rules.values import canonical, is_value
+from sojourn.rules.values import canonical, classes, is_value
+
+PATIENCE = 2.0  # seconds of processor time; a combination that has taken more is compiled after all
+
+_spent: Counter[tuple[Any, ...]] = Counter()
+_call, _prepared = Kernel.__call__, Kernel.prepared
 
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """Run all kernels of this process in Python, where a new combination of classes costs nothing and a step a thousand times as much."""
+    """Run all kernels of this process in Python; both ways give the same bits."""
     with (
-        patch.object(Kernel, "__call__", _in_python),
-        patch.object(Kernel, "prepared", _of_python),
+        patch.object(Kernel, "__call__", _called),
+        patch.object(Kernel, "prepared", _prepared_in_python),
         patch.object(Kernel, "is_at_hand", lambda *_: True),
     ):
         yield
 
 
-def _in_python(kernel: Kernel[Any], *args: Any) -> Any:
-    """Run a kernel's loop, and return what its machine code would: no NumPy scalars, no warnings of overflows."""
+def _called(kernel: Kernel[Any], *args: Any) -> Any:
+    """Run a kernel, and return what its machine code would: no NumPy scalars, no warnings of overflows."""
+    key = (kernel, *classes(args))
+    if _spent[key] >= PATIENCE:
+        return _call(kernel, *args)
+    begun = time.thread_time()
     with np.errstate(all="ignore"):
         returned = kernel.python(*args)
+    _spent[key] += time.thread_time() - begun  # type: ignore[assignment] # a Counter of seconds
     return canonical(returned) if is_value(returned) else returned
 
 
-def _of_python(kernel: Kernel[Any], *_: Any) -> Callable[..., Any]:
-    return lambda *args: _in_python(kernel, *args)
+def _prepared_in_python(kernel: Kernel[Any], *like: Any) -> Callable[..., Any]:
+    """Return a function that takes one step at a time, and is compiled where there are many of them."""
+    key, found = (kernel, *classes(like)), kernel.python
+
+    def run(*args: Any) -> Any:
+        nonlocal found
+        if found is not kernel.python:
+            return found(*args)
+        if _spent[key] >= PATIENCE:
+            found = _prepared(kernel, *like)
+        return _called(kernel, *args)
+
+    return run

@@ -484,7 +484,9 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: fl
     assert_allclose(np.array(ours)[:, 0], np.array(wanted)[:, 0], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("exploration", "seed"), [(CONSTANT, 1), (DECAYING, 2)], ids=["constant", "decaying"])
+@pytest.mark.parametrize(
+    ("exploration", "seed"), [(CONSTANT, 1), (DECAYING, 2)], ids=["constant", "decaying"]
+)
 @pytest.mark.parametrize("greedy", READINGS)
 @pytest.mark.parametrize("name", AGENTS)
 def test_agent_learns_transitions(name: str, greedy: str, exploration: naive.Exploration, seed: int) -> None:

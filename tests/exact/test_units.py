@@ -60,7 +60,9 @@ MODELS = {
 
 
 @pytest.mark.parametrize("units", [FEW, pytest.param(BINARY + OTHERS, marks=pytest.mark.evidence)])
-@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "linear program"])  # which would take long
+@pytest.mark.parametrize(
+    "name", [name for name in SOLVERS if name != "linear program"]
+)  # which would take long
 def test_a_large_solution_in_other_units(name: str, units: list[tuple[float, float]]) -> None:
     """So it is with 2,000 states."""
     check_solution("2000 states", name, units)

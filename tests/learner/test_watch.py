@@ -17,8 +17,6 @@ from sojourn.learner.table_agent import Surplus
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.runs.recording import Totals
 
-pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
-
 NO_SURPLUS = Surplus(0, 0.0, 0.0, 0.0)
 
 
