@@ -61,7 +61,7 @@ label = "with many step sizes"  # of one type with the first: two types would ta
 step_size = { linspace = [0.11, 0.9, 400] }
 """
 LONGER = (
-    LONG.split('[[agent]]\nkind = "smart"\nlabel')[0].replace("1e-1, 12]", "1e-1, 30]")
+    LONG.split('[[agent]]\nkind = "smart"\nlabel', maxsplit=1)[0].replace("1e-1, 12]", "1e-1, 30]")
     + """[[agent]]
 kind = "harmonic-r"
 step_size = { logspace = [1e-4, 1e-1, 20] }
