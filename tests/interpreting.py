@@ -16,8 +16,10 @@ import numpy as np
 
 from sojourn.rules.kernel import Kernel
 from sojourn.rules.values import canonical, classes, is_value
+from sojourn.runs.recording import Course, RunRows
 
 PATIENCE = 2.0  # seconds of processor time; a combination that has taken more is compiled after all
+MOST_STEPS = 20_000  # and so is one that is asked for more steps at once
 
 _spent: Counter[tuple[Any, ...]] = Counter()
 _call, _prepared = Kernel.__call__, Kernel.prepared
@@ -37,7 +39,7 @@ def interpreted() -> Iterator[None]:
 def _called(kernel: Kernel[Any], *args: Any) -> Any:
     """Run a kernel, and return what its machine code would: no NumPy scalars, no warnings of overflows."""
     key = (kernel, *classes(args))
-    if _spent[key] >= PATIENCE:
+    if _spent[key] >= PATIENCE or _steps(args) > MOST_STEPS:
         return _call(kernel, *args)
     begun = time.thread_time()
     with np.errstate(all="ignore"):
@@ -46,8 +48,16 @@ def _called(kernel: Kernel[Any], *args: Any) -> Any:
     return canonical(returned) if is_value(returned) else returned
 
 
+def _steps(args: tuple[Any, ...]) -> int:
+    """Return how many steps the arguments of a kernel ask for, or 0 if they do not say."""
+    until = max((arg.until for arg in args if isinstance(arg, Course)), default=0)
+    return int(until) * max((len(arg.which) for arg in args if isinstance(arg, RunRows)), default=1)
+
+
 def _prepared_in_python(kernel: Kernel[Any], *like: Any) -> Callable[..., Any]:
     """Return a function that takes one step at a time, and is compiled where there are many of them."""
+    if _steps(like) > MOST_STEPS:
+        return _prepared(kernel, *like)
     key, found = (kernel, *classes(like)), kernel.python
 
     def run(*args: Any) -> Any:

@@ -34,7 +34,6 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.cli.commands import app
 from sojourn.models.model_files import parse_model
-from sojourn.rules import kernel as kernels
 from sojourn.runs import results
 from sojourn.runs.batch import FIGURES
 
@@ -48,7 +47,6 @@ FENCE = re.compile(
 )
 SHOWN = ("text", "csv")
 LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PATIENCE = 0.5  # the reader's: few steps that come one by one are not compiled
 
 
 class Block(NamedTuple):
@@ -75,12 +73,12 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text()], ids=name_of)
 def test_every_block_of_the_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All blocks of a page run as written, in order, in a separate folder."""
-    monkeypatch.setattr(kernels, "PATIENCE", PATIENCE)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "experiments", "experiments")
     make_bars("bars.csv", "bars.parquet", "btcusd.parquet")
