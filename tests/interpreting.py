@@ -18,8 +18,8 @@ from sojourn.rules.kernel import Kernel
 from sojourn.rules.values import canonical, classes, is_value
 from sojourn.runs.recording import Course, RunRows
 
-PATIENCE = 2.0  # seconds of processor time; a combination that has taken more is compiled after all
-MOST_STEPS = 20_000  # and so is one that is asked for more steps at once
+PATIENCE = 1.0  # seconds of processor time; a combination that has taken more is compiled after all
+MOST_STEPS = 5_000  # and so is one that is asked for more steps at once
 
 _spent: Counter[tuple[Any, ...]] = Counter()
 _call, _prepared = Kernel.__call__, Kernel.prepared

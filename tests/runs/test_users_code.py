@@ -305,7 +305,6 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
 
 
-@pytest.mark.interpreted
 def test_compared_by_name(folder: Path) -> None:
     """A comparison on a user's problem tunes the step size of a user's agent, next to one of ours, and judges its policy."""
     settings = Settings(200, 2, 1, exploration=(0.1,), agents=("users_code:persistent", "smart"), widen=0)
