@@ -125,7 +125,8 @@ ALIKE = {"__init__.py", "protocol.py", "catalogue.py", "section.py", "plan.py", 
 """Names that files of several rooms may have, since they hold the same kind of thing in each."""
 
 
-def sizes(package: str) -> dict[str, int]:
+@cache
+def sizes(package: str) -> Mapping[str, int]:
     """Return how large a package is: its files, its lines of code, and the names and records among them."""
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src" / package).rglob("*.py"))]
     classes = [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
@@ -202,7 +203,8 @@ print(*sorted(files), sep="\\n")
 """
 
 
-def files_run(walk: str) -> list[str]:
+@cache
+def files_run(walk: str) -> tuple[str, ...]:
     """Return the files of the package in which a function is called while a user's line runs.
 
     What compiles the code and keeps it on disk does not count: it runs twice, the second run counts, and `rules/jit`, to which
@@ -211,7 +213,7 @@ def files_run(walk: str) -> list[str]:
     code = _COUNT.format(walk=_WALKS[walk])
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
-    return [file for file in done.stdout.splitlines() if "rules/jit" not in file]
+    return tuple(file for file in done.stdout.splitlines() if "rules/jit" not in file)
 
 
 def code_lines(text: str) -> int:

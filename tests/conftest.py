@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 import browsing
 import counting
+from interpreting import interpreted
 from sojourn.rules import kernel as kernels
 
 # Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
@@ -34,8 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what the mark means."""
+    """Say what the marks mean."""
     config.addinivalue_line("markers", "evidence: takes long; run by `make evidence` only")
+    config.addinivalue_line(
+        "markers", "interpreted: its claim is not about compilation; kernels run in Python"
+    )
+    config.addinivalue_line("markers", "compiled: an exception in a file whose tests are interpreted")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,6 +50,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if (item.get_closest_marker("evidence") is not None) != wanted]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.fixture(autouse=True)
+def in_python(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the kernels of a test marked `interpreted` in Python; those of long tests are always compiled."""
+    marks = {mark.name for mark in request.node.iter_markers()}
+    plainly = "interpreted" in marks and not marks & {"compiled", "evidence"}
+    with interpreted() if plainly else contextlib.nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ _DOUBLE = {"precision": "double"}
 _PLANNER = (
     "the planner's numbers depend on the unit of time, which is a fault; mending it may change later actions"
 )
-_SINGLE = "in single precision the last bits differ between machines"
+IN_SINGLE = "in single precision the last bits differ between machines"
 MENDED = (
     "AdaptiveRatio forgot the noise between rare events; it has two more numbers, and says something else"
 )
@@ -227,11 +227,11 @@ LEARNERS: dict[str, Kind] = {
     "tile-sarsa": Kind(wear, sj.agents.tile_sarsa, {"tilings": 4, "tiles": 4}),
     "tile-q-of-two": Kind(wears, sj.tile_q, {"tilings": 2, "tiles": 4}),
     "deep-q": Kind(wear, sj.deep_q, {**_DEEP, **_DOUBLE}),
-    "deep-q-single": Kind(wear, sj.deep_q, _DEEP, bits=False, reason=_SINGLE),
+    "deep-q-single": Kind(wear, sj.deep_q, _DEEP, bits=False, reason=IN_SINGLE),
     "deep-q-masked": Kind(c_mu, sj.deep_q, {**_DEEP, **_DOUBLE}),
     "deep-q-of-three": Kind(carts, sj.deep_q, {**_DEEP, **_DOUBLE, "duration": 0.02}),
     "ppo": Kind(wear, sj.ppo, {**_PPO, **_DOUBLE}),
-    "ppo-single": Kind(wear, sj.ppo, _PPO, bits=False, reason=_SINGLE),
+    "ppo-single": Kind(wear, sj.ppo, _PPO, bits=False, reason=IN_SINGLE),
     "ppo-continuous": Kind(hold, sj.ppo, {**_PPO, **_DOUBLE}),
     "ppo-masked": Kind(c_mu, sj.ppo, {**_PPO, **_DOUBLE}),
     "ppo-of-two": Kind(wears, sj.ppo, {**_PPO, **_DOUBLE}),

@@ -195,6 +195,7 @@ def test_interpreted_and_compiled_are_the_same(name: str) -> None:
     assert not same(other.agent, runs[0].agent)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", MAKERS)
 def test_saved_and_loaded_it_goes_on(name: str, tmp_path: Path) -> None:
     """Train, save, load, train is train, bit for bit, and so are the random numbers of TSDE's models."""

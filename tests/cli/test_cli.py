@@ -80,20 +80,20 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     told = json.loads(first.stdout)
     run = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 2, seed=0)
     assert (told["steps"], told["rate"], told["reward"]) == (2000, run.rate, run.reward)
-    refused = start("train", *common)
+    refused = ask("train", *common)
     assert refused.returncode == 1
     assert "--resume" in refused.stderr
-    other = start("train", *common, "--resume", "--agent", "harmonic-r")
+    other = ask("train", *common, "--resume", "--agent", "harmonic-r")
     assert other.returncode == 1
     assert "leave them out with --resume" in other.stderr
-    second = start("train", *common, "--steps", "2000", "--resume", "--json")
+    second = ask("train", *common, "--steps", "2000", "--resume", "--json")
     run = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
     assert json.loads(second.stdout)["rate"] == run.rate
-    found = json.loads(start("evaluate", str(out), "--time", "100000", "--json").stdout)
+    found = json.loads(ask("evaluate", str(out), "--time", "100000", "--json").stdout)
     assert found["low"] <= found["rate"] <= found["high"]
     assert found["learned_rate"] == run.rate
     short = json.loads(
-        start("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
+        ask("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
     )
     assert (short["low"], short["high"]) == (None, None)
     assert short["needed"] > 0.1

@@ -73,6 +73,7 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text()], ids=name_of)
 def test_every_block_of_the_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

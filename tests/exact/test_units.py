@@ -28,6 +28,7 @@ SOLVERS: dict[str, Any] = {
 }
 BINARY = [(2.0**-40, 1.0), (1.0, 2.0**40), (2.0**39, 2.0**-38), (2.0**-31, 2.0**-40)]
 OTHERS = [(1e-8, 1.0), (1e-9, 1.0), (1.0, 1e8), (1e-12, 1e12), (1e12, 1e-12), (1e12, 1e12), (1.0, 1e-12)]
+FEW = [BINARY[2], OTHERS[0], OTHERS[3]]  # for models that take long
 powers = st.integers(-40, 40).map(lambda power: 2.0**power)
 units = st.floats(-12.0, 12.0).map(lambda power: 10.0**power)
 
@@ -58,19 +59,31 @@ MODELS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("units", [FEW, pytest.param(BINARY + OTHERS, marks=pytest.mark.evidence)])
+@pytest.mark.parametrize(
+    "name", [name for name in SOLVERS if name != "linear program"]
+)  # which would take long
+def test_a_large_solution_in_other_units(name: str, units: list[tuple[float, float]]) -> None:
+    """So it is with 2,000 states."""
+    check_solution("2000 states", name, units)
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
         *itertools.product([kind for kind in MODELS if kind not in ("islands", "2000 states")], SOLVERS),
-        *(("2000 states", name) for name in SOLVERS if name != "linear program"),  # which would take long
         ("islands", "solve"),  # its gain depends on the start
     ],
 )
 def test_a_solution_in_other_units(kind: str, name: str) -> None:
     """Every solver finds the same policy and the same relative bounds; for powers of two, bit for bit."""
+    check_solution(kind, name, BINARY + OTHERS)
+
+
+def check_solution(kind: str, name: str, units: list[tuple[float, float]]) -> None:
     model, solver = MODELS[kind], SOLVERS[name]
     found = solver(model)
-    for money, time in BINARY + OTHERS:
+    for money, time in units:
         other = solver(in_units(model, money, time))
         rate = money / time
         assert (other.policy == found.policy).all()
@@ -169,13 +182,20 @@ def test_units_change_no_answer(fractions: naive_audit.Model, money: float, time
     assert solve_ratio(other).gain / rate == pytest.approx(solve_ratio(model).gain, rel=1e-9, abs=1e-9 * size)
 
 
-@pytest.mark.parametrize("count", [20, 100, 400, 2000])
-def test_an_evaluation_in_other_units(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "units"),
+    [
+        *((count, BINARY + OTHERS) for count in (20, 100, 400)),
+        (2000, FEW),
+        pytest.param(2000, BINARY + OTHERS, marks=pytest.mark.evidence),
+    ],
+)
+def test_an_evaluation_in_other_units(count: int, units: list[tuple[float, float]]) -> None:
     """The gain and the bias of a policy, pure or mixed, do not depend on the units, however it is computed."""
     model = MODELS[f"{count} states"]
     for policy in (np.arange(count) % 3, np.full((count, 3), 1.0 / 3.0)):
         worth = sj.evaluate(model, policy)
-        for money, time in BINARY + OTHERS:
+        for money, time in units:
             other = sj.evaluate(in_units(model, money, time), policy)
             if (money, time) in BINARY:
                 assert (other.gains == worth.gains * (money / time)).all()

@@ -48,7 +48,7 @@ def test_edited_files_are_refused_or_run() -> None:
         "h_learning with masks",
         "policy file with masks",
     ]
-    results = tried(chosen, every=199, found=FOUND)
+    results = tried(chosen, every=499, found=FOUND)
     assert failures(results) == []
     assert {
         place for place in FOUND if not any(f"{one.kind}: {one.where}".startswith(place) for one in results)

@@ -12,6 +12,8 @@ from small_envs import Gamble, Maze, alike, sentence
 from sojourn.agents.planning.planner import Planner
 from sojourn.learner import choice
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 def test_without_an_agent_there_is_a_planner() -> None:
     """The default equals an explicit planner, bit for bit; a sentence says for how many states it was chosen."""

@@ -15,6 +15,8 @@ from sojourn.learner.evaluation import evaluation
 from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.values import same
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 class Weather(gym.Env[Any, Any]):
     """Good and bad days come in spells; exactly 1.5 is earned per unit time, 6 in a time of 4."""

@@ -17,6 +17,8 @@ import sojourn as sj
 from small_envs import sentence
 from sojourn.rules.values import named_fields
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
 AGENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "table": (sj.smart, {"bins": 2}),

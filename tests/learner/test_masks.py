@@ -15,6 +15,8 @@ from sojourn.agents.planning.model import FIRST, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
 from sojourn.learner.table_agent import HiddenActions
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 INF = float("inf")
 
 

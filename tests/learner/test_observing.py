@@ -18,6 +18,8 @@ from small_envs import Maze, sentence
 from sojourn.learner.by_name import Beginning, Place, begun
 from sojourn.learner.watch import tensorboard
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
 QUICK: dict[str, dict[str, Any]] = {
     "deep_q": SMALL | {"warm_up": 20, "batch": 4},

@@ -20,6 +20,8 @@ import sojourn as sj
 from small_envs import Maze, sentence
 from sojourn.envs.registered import ProblemEnv
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 class Shown(Maze):
     """A maze whose observation is a function of its state number."""

@@ -18,6 +18,8 @@ import sojourn.envs
 from small_envs import CART_BINS, TAXI, Maze, alike, sentence
 from sojourn.rules.values import same
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 def two_state(limit: int | None = None, log_scale: float = 1e-3) -> Any:
     return gym.make("sojourn/TwoState-v0", log_scale=log_scale, max_episode_steps=limit)

@@ -13,6 +13,8 @@ import pytest
 import sojourn as sj
 from small_envs import Maze, Running, alike, sentence
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 def test_the_environment_cannot_be_copied() -> None:
     """The environment in these tests can be neither copied nor pickled."""

@@ -14,6 +14,8 @@ import sojourn as sj
 import sojourn.envs
 from small_envs import Fleet, Gamble, Maze, Running, alike, sentence
 
+pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
+
 
 def trained(env: Any, agent: str | None, steps: int, **options: Any) -> tuple[sj.Learner, list[str]]:
     """Return a trained learner, and its warnings."""

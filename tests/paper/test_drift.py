@@ -13,6 +13,7 @@ import pytest
 from scipy import optimize
 
 import sojourn as sj
+from interpreting import interpreted
 from sojourn.answers.page import write_report
 from sojourn.report.words import number
 from sojourn_paper.drift import control, family, plan, tables, tracking, trend
@@ -37,7 +38,8 @@ SMALL = Size(
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small study."""
     found = tmp_path_factory.mktemp("drift") / "out"
-    words.drift(found, SMALL, jobs=2, formats=("png",))
+    with interpreted():  # so few steps are quicker so
+        words.drift(found, SMALL, jobs=2, formats=("png",))
     return found
 
 

@@ -19,13 +19,24 @@ from sojourn_paper.robustness import plan, tables
 COMMAND = Path(sys.executable).with_name("sojourn")
 
 
+PAPER = (1000, 4)  # steps and episodes of a run in the paper
+SHORT = (100, 2)
+
+
+@pytest.fixture(scope="module", params=[SHORT, pytest.param(PAPER, marks=pytest.mark.evidence)])
+def length(request: pytest.FixtureRequest) -> tuple[int, int]:
+    """Steps and episodes of a run: few, or as many as in the paper."""
+    found: tuple[int, int] = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study at the paper's size with one seed, run by the command."""
+def folder(length: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study with all the paper's settings and one seed, by the command, as a user runs it."""
     out = tmp_path_factory.mktemp("robustness") / "out"
-    subprocess.run(
-        [COMMAND, "reproduce", "robustness", "--seeds", "1", "--out", out], check=True, capture_output=True
-    )
+    steps, episodes = map(str, length)
+    words = ["reproduce", "robustness", "--seeds", "1", "--steps", steps, "--episodes", episodes]
+    subprocess.run([COMMAND, *words, "--out", out], check=True, capture_output=True)
     return out
 
 
@@ -39,12 +50,12 @@ def test_the_folder_is_complete(folder: Path) -> None:
     assert all(path.stat().st_size > 5000 for path in (folder / "figures").iterdir())
 
 
-def test_the_summary_has_the_promised_shape(folder: Path) -> None:
+def test_the_summary_has_the_promised_shape(folder: Path, length: tuple[int, int]) -> None:
     """The summary has the documented keys, and its shares are those of the table."""
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["study"] == "robustness"
     assert summary["seeds"] == 1
-    assert summary["steps"] == 30 * (2 * 20 + 5 * 400) * 4000
+    assert summary["steps"] == 30 * (2 * 20 + 5 * 400) * length[0] * length[1]
     assert summary["log_scales"] == sorted(summary["log_scales"])
     assert (len(summary["log_scales"]), summary["log_scales"][0], summary["log_scales"][-1]) == (
         30,
@@ -77,13 +88,16 @@ def oracle_for(row: dict[str, Any]) -> naive.Agent:
     return agent
 
 
-def test_the_oracle_agrees_on_a_sample_of_cells(folder: Path) -> None:
+def test_the_oracle_agrees_on_a_sample_of_cells(folder: Path, length: tuple[int, int]) -> None:
     """On 60 random cells of all agents, plain Python ends with the same action and the same greedy steps."""
     table = pl.read_parquet(folder / "results.parquet").filter(~pl.col("diverged"))
     rows = table.sample(60, seed=11).to_dicts()
     assert len({row["agent"] for row in rows}) >= 5
     for row in rows:
-        expected = naive.run(oracle_for(row), row["log_scale"], steps=1000, episodes=4, seed=row["seed"])
+        steps, episodes = length
+        expected = naive.run(
+            oracle_for(row), row["log_scale"], steps=steps, episodes=episodes, seed=row["seed"]
+        )
         action = expected.policy[0]
         assert (row["greedy_action"], row["success"]) == (action, action == 1), row
         assert row["greedy_steps"] == expected.greedy_steps, row

@@ -24,9 +24,8 @@ from sojourn.rules.jit import cache, code_files
 from sojourn.rules.kernel import kernel
 from sojourn.rules.random import unit
 
-RUN = (
-    "import sojourn as sj; print(sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).reward)"
-)
+# A kernel that is compiled in a moment, and says whether its numbers are right.
+RUN = "import sojourn as sj; print(sj.agents.policy(sj.smart(3, 4, initial=[[0, 2, 1, 0], [0, 0, 0, 1], [5, 4, 3, 2]])))"
 
 
 @pytest.fixture

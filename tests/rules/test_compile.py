@@ -176,9 +176,9 @@ import threading
 from pathlib import Path
 import sojourn as sj
 from sojourn.rules.jit import cache
-sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
-from sojourn.runs import loop
-(jit,) = loop._walk._dispatchers.values()
+sj.agents.policy(sj.smart(2, 2))  # the kernel that takes least time to compile
+from sojourn.agents import protocol
+(jit,) = protocol._policy._dispatchers.values()
 print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), cache.cache_folder().name)
 """
 
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
     """Without a writable cache the command compiles and runs, and one warning says what to do."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    code = "import sojourn as sj; print(sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).steps)"
+    code = "import sojourn as sj; print(sj.agents.policy(sj.smart(10, 2)).size)"
     out = subprocess.run(
         [sys.executable, "-c", code],
         check=True,
@@ -324,8 +324,8 @@ def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
     """The same loop works as a kernel and as a part: a run after a batch, and a batch after a run, both cached."""
     code = "import sojourn as sj; w = sj.worlds.TwoState(log_scale=1e-3)\n"
     one, many = (
-        "sj.run(w, sj.smart(2, 2), steps=10)\n",
-        "sj.run_many(w, sj.smart(2, 2), steps=10, seeds=range(2))\n",
+        "sj.run(w, sj.agents.random_agent(2, 2), steps=10)\n",
+        "sj.run_many(w, sj.agents.random_agent(2, 2), steps=10, seeds=range(2))\n",
     )
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
     for order in (many + one, one + many):

@@ -163,7 +163,7 @@ def update_kept(rate: Kept, reward: float, duration: float) -> Kept:
 def value_kept(rate: Kept) -> float:
     return rate.total
 
-result = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.agents.fixed_rate(2, 2)._replace(rate=Kept(), greedy=3), steps=10)
+result = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.agents.random_agent(2, 2)._replace(rate=Kept()), steps=10)
 assert type(result.agent.rate) is Kept
 (jit,) = loop._walk._dispatchers.values()
 print(result.rate, sum(jit.stats.cache_hits.values()))

@@ -188,13 +188,15 @@ KINDS = (
 )  # fmt: skip
 
 
-def test_numbers_change_only_with_the_rules_version() -> None:
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.evidence)])
+def test_numbers_change_only_with_the_rules_version(compiled: bool) -> None:
     """On a few steps, every agent gives the recorded numbers of this version of the rules."""
     digest = hashlib.sha256()
     assert set(KINDS) <= set(agent_kinds())
     for kind in KINDS:
         for log_scale in (1e-4, 1e-2):
             trained = build_agent(kind, {}, 2, 2)
-            run = sj.run(sj.worlds.TwoState(log_scale=log_scale), trained, steps=500, episodes=2, seed=7)
+            world = sj.worlds.TwoState(log_scale=log_scale)
+            run = sj.run(world, trained, steps=500, episodes=2, seed=7, compiled=compiled)
             digest.update(run.agent.q.tobytes() + np.float64(run.rate).tobytes())
     assert digest.hexdigest()[:16] == NUMBERS[spec.RULES_VERSION]

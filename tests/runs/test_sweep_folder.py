@@ -20,6 +20,7 @@ from scipy import stats as scipy_stats
 from typer.testing import CliRunner
 
 import sojourn as sj
+from asking import ask, start
 from counting import Counted
 from sojourn.cli.commands import app
 from sojourn.models import save_model
@@ -55,10 +56,18 @@ log_scale = { logspace = [1e-5, 1e-1, 12] }
 kind = "smart"
 step_size = { logspace = [1e-4, 1e-1, 20] }
 [[agent]]
+kind = "smart"
+label = "with many step sizes"  # of one type with the first: two types would take twice as long to compile
+step_size = { linspace = [0.11, 0.9, 400] }
+"""
+LONGER = (
+    LONG.split('[[agent]]\nkind = "smart"\nlabel', maxsplit=1)[0].replace("1e-1, 12]", "1e-1, 30]")
+    + """[[agent]]
 kind = "harmonic-r"
 step_size = { logspace = [1e-4, 1e-1, 20] }
 rate_step_size = { logspace = [1e-4, 1e-1, 20] }
 """
+)
 
 
 class Inline(Executor):
@@ -115,7 +124,8 @@ def test_rows_are_runs(small: sj.runs.Sweep, tmp_path: Path) -> None:
             agent = sj.harmonic_r(
                 2, 2, exploration=sj.agents.Decay(row["exploration"], row["exploration_factor"])
             )
-        run = sj.run(sj.worlds.TwoState(row["log_scale"]), agent, 50, 2, seed=row["seed"], record=4)
+        world = sj.worlds.TwoState(row["log_scale"])
+        run = sj.run(world, agent, 50, 2, seed=row["seed"], record=4, compiled=False)
         for figure in (
             "rate",
             "reward",
@@ -229,6 +239,7 @@ def test_lost_tasks_are_run_again(small: sj.runs.Sweep, tmp_path: Path) -> None:
     assert idle.submitted == 0
 
 
+@pytest.mark.interpreted
 def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """An option that is a word for one agent and missing for others is a text column."""
     agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
@@ -238,6 +249,7 @@ def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
     assert table["variant"].to_list() == [None, "paper", "gosavi"]
 
 
+@pytest.mark.interpreted
 def test_copies_of_a_file_are_one_cell_under_their_own_paths(tmp_path: Path) -> None:
     """Data is identified by its content, so copies share an id; each table keeps the path given in its sweep."""
     paths = [str(tmp_path / name) for name in ("one.json", "copy.json")]
@@ -288,6 +300,7 @@ def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None
     assert not list((tmp_path / "killed").glob("**/.*.partial"))
 
 
+@pytest.mark.interpreted
 def test_an_option_does_not_shadow_a_figure(tmp_path: Path) -> None:
     """The option `rate` of an agent has its own column beside the learned rate."""
     agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
@@ -336,7 +349,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     """A sweep of several seconds, long enough to be killed twenty times, and its table."""
     folder = tmp_path_factory.mktemp("longer")
     file = folder / "longer.toml"
-    file.write_text(LONG.replace("1e-1, 12]", "1e-1, 30]"))
+    file.write_text(LONGER)
     return file, undisturbed(sj.runs.load_sweep(file), folder / "undisturbed")
 
 
@@ -438,31 +451,28 @@ def test_command_line(tmp_path: Path) -> None:
         '[[agent]]\nkind = "random-agent"\n'
     )
 
-    def sojourn(*arguments: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
-
-    dry = sojourn("sweep", file, "--out", out, "--dry-run")
+    dry = ask("sweep", file, "--out", out, "--dry-run")
     assert "demo: 2 cells, 4 runs, 16,000 steps; about" in dry.stdout
     assert not out.exists()
-    ran = sojourn("sweep", file, "--out", out)
+    ran = start("sweep", file, "--out", out)
     assert ran.returncode == 3
     assert "4 runs" in ran.stderr
     assert "2 failed" in ran.stderr
-    printed = sojourn("results", out).stdout
+    printed = ask("results", out).stdout
     assert "random actions" in printed  # the title of the kind random_agent
     table = tmp_path / "table.csv"
-    assert sojourn("results", out, "--csv", table).returncode == 0
+    assert ask("results", out, "--csv", table).returncode == 0
     assert len(table.read_text().splitlines()) == 5
     (out / "results.parquet").write_bytes(b"nonsense")
-    damaged = sojourn("results", out)
+    damaged = ask("results", out)
     assert (damaged.returncode, damaged.stderr.count("Traceback")) == (1, 0)
     assert "results.parquet is not a whole Parquet file" in damaged.stderr
-    missing = sojourn("results", tmp_path / "nothing")
+    missing = ask("results", tmp_path / "nothing")
     assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)
     file.write_text("seeds = 1\nsteps = 10\nwrold = []\n")
-    bad = sojourn("sweep", file, "--out", tmp_path / "other")
+    bad = ask("sweep", file, "--out", tmp_path / "other")
     assert bad.stderr == "sojourn: unknown key 'wrold'; did you mean 'world'?\n"
-    none = sojourn("sweep", tmp_path / "none.toml", "--out", tmp_path / "other")
+    none = ask("sweep", tmp_path / "none.toml", "--out", tmp_path / "other")
     assert none.returncode == 1
     assert "none.toml" in none.stderr
 

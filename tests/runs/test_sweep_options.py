@@ -313,10 +313,11 @@ def sweep_agent(kind: str, option: str, values: Sequence[Any]) -> tuple[int, lis
         ("r_learning", "durations", ("known", "ignored")),
         ("smart", "rate", ("exponential", "time-forgetting")),
         ("fixed_rate", "rate", (0, 1.5, "exponential")),
-        ("smart", "step_size", (1, 0.5, VISITS)),
+        pytest.param("smart", "step_size", (1, 0.5, VISITS), marks=pytest.mark.compiled),
         ("tile_q", "tilings", (2, 4)),
     ],
 )
+@pytest.mark.interpreted  # types of numbers matter to the compiler, so one of them is compiled, and with `evidence` all
 def test_two_values_of_an_option(kind: str, option: str, values: Sequence[Any]) -> None:
     """Cells whose agents differ in type, dtype or array shape have the same numbers as alone."""
     tried, wrong, differ = sweep_agent(kind, option, values)
@@ -325,6 +326,7 @@ def test_two_values_of_an_option(kind: str, option: str, values: Sequence[Any]) 
     assert differ
 
 
+@pytest.mark.interpreted
 def test_types_that_alternate() -> None:
     """Rows and mean curves are in grid order, whichever agents were batched together."""
 
@@ -361,6 +363,7 @@ def test_tables_of_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tried, wrong) == (2, [])
 
 
+@pytest.mark.interpreted
 def test_batches_of_agents_whose_arrays_differ() -> None:
     """`run_many` takes agents whose arrays differ in shape."""
     agents = [sj.tile_q(1, 2, bounds=([0.0], [1.0]), tilings=tilings, tiles=4) for tilings in (2, 4, 2)]

@@ -161,6 +161,7 @@ def test_shorter_lengths_are_prefixes(tmp_path: Path) -> None:
     assert (longer.curve.reward[0], longer.curve.rate[0]) == (shorter["reward"], shorter["rate"])
 
 
+@pytest.mark.interpreted
 def test_missing_actions_are_never_taken(tmp_path: Path) -> None:
     """No agent of a sweep takes, or finally prefers, an action that a state lacks, however it explores."""
     file = tmp_path / "model.toml"

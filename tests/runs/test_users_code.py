@@ -197,9 +197,8 @@ def test_a_sweep_runs_what_its_names_stand_for(table: pl.DataFrame) -> None:
             "users_code:Tossed", "users_code:persistent", "users_code:Forgotten",
         )  # fmt: skip
         rate = mine.Forgotten(row["option_rate_step_size"])
-        run = sj.run(
-            mine.Tossed(row["pay"]), mine.persistent(2, 2, rate=rate), row["steps"], seed=row["seed"]
-        )
+        agent, world = mine.persistent(2, 2, rate=rate), mine.Tossed(row["pay"])
+        run = sj.run(world, agent, row["steps"], seed=row["seed"], compiled=False)
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
     assert set(table["option_rate_step_size"]) == {0.01, 0.1}
 
@@ -292,6 +291,7 @@ def test_a_folder_of_other_source_is_refused(folder: Path, table: pl.DataFrame, 
         sj.run_sweep(sj.runs.load_sweep("sweep.toml"), out, pool, jobs=1)
 
 
+@pytest.mark.interpreted
 def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     """A function that returns a model can be swept with its exact gain, solved, and audited with a user's estimator."""
     data = {
@@ -318,6 +318,7 @@ def test_compared_by_name(folder: Path) -> None:
     assert agents["smart"].relative_gain == 1.0
 
 
+@pytest.mark.interpreted
 def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     """A learner with a user's world, agent and estimator can be trained, saved, loaded and evaluated by name."""
     file, place = folder / "learner.sojourn", Place("users_code:Tossed", {"pay": 3.0})
@@ -334,6 +335,7 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     assert [short.step(0)[3] for _ in range(2)] == [False, True]
 
 
+@pytest.mark.interpreted
 def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
     """A command reads a saved learner with a user's classes once the module is named, as the error suggests."""
     file = folder / "named.sojourn"

@@ -90,6 +90,10 @@ def _without_collection() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            if gc.get_freeze_count() == 0:
+                # They grow old at once: the next collection of young objects would look at all of them, which takes as long.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
