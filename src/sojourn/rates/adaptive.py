@@ -29,14 +29,15 @@ from sojourn.rules.values import checked, replaced
 #
 # So at first X / Y is nearly the plain ratio of all that it has seen, and N approaches about 4 3^j. If nearly all time is spent
 # in rare long steps, a short memory has mostly seen none, and X / Y is off by orders of magnitude. So the estimate of a rung
-# borrows D, the time of four blocks of the mean length, from that of the next slower rung: h = (X + D h') / (Y + D).
+# borrows D from that of the next slower rung: h = (X + D h') / (Y + D). D is four times the mean duration of the block that is
+# found at a random time, sum of T^2 / sum of T: four blocks if all take the same time, and four rare long ones else.
 
 FORGETTING = tuple(
     [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
 )  # of each rung: f = 1 / (1 + N times this)
 _LEAD = 8.0  # a rung with this lead over the next slower one hands over its memory,
 _PATIENCE = 1.5  # if it is also this times log N of the last rung: false alarms become as rare as N^-1.5
-_BORROWED = 4.0  # blocks, whose time each rung borrows from the next slower one
+_BORROWED = 4.0  # blocks as found at a random time, whose time each rung borrows from the next slower one
 _STEEPEST = 0.5  # of the difference between memories of N and 3 N blocks: the slope that makes up for the lag
 
 
@@ -85,9 +86,10 @@ class Noise(NamedTuple):
 
 
 @inlined
-def opinions(ladder: Ladder) -> Nine:
-    """Return the estimate of each expert; there must have been a block."""
-    borrowed = _BORROWED * (ladder.last.duration / ladder.last.blocks)
+def opinions(ladder: Ladder, all_squared: float) -> Nine:
+    """Return the estimate of each expert; there must have been a block. `all_squared` is the last rung's sum of T^2."""
+    total = ladder.last.duration
+    borrowed = _BORROWED * min(all_squared / total, total)  # the latter where squares are no numbers
     last = ladder.last.reward / ladder.last.duration
     sixth = _says(ladder.sixth, borrowed, last)
     fifth = _says(ladder.fifth, borrowed, sixth)
@@ -244,6 +246,7 @@ class AdaptiveRatio(NamedTuple):
     pending: float = 0.0
     squared_durations: float = 0.0
     widest: float = 0.0
+    all_squared: float = 0.0
 
 
 @update.register
@@ -256,7 +259,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
     ladder, weights, noise = rate.ladder, _weights(rate), rate.noise
     squared_durations, widest = rate.squared_durations, rate.widest
     if noise.blocks > 0.0:
-        said = opinions(ladder)
+        said = opinions(ladder, rate.all_squared)
         expected = _mean(weights, said)
         surprise = block_reward - expected * block_duration
         noise = replaced(
@@ -278,6 +281,9 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
                 lost = losses(scored, least, noise.duration / squares)
                 weights = _weighed(weights, lost, min(_SHARE, _RARELY / ladder.last.blocks))
                 ladder = _after_handovers(ladder, lost)
+    all_squared = rate.all_squared
+    if ladder.last.blocks < rate.ladder.last.blocks:  # it begins again, and durations are those of late
+        all_squared = squared_durations / noise.duration * ladder.last.duration
     return AdaptiveRatio(
         ladder=_all_fed(ladder, weights, block_reward, block_duration),
         fourth_trend=weights.fourth_trend,
@@ -288,6 +294,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
         pending=0.0,
         squared_durations=squared_durations,
         widest=widest,
+        all_squared=all_squared + block_duration * block_duration,
     )
 
 
@@ -309,7 +316,7 @@ def value_adaptive_ratio(rate: AdaptiveRatio) -> float:
     """Return the weighted mean of the experts' estimates after the last whole block, or the ratio of the first transition."""
     if rate.noise.blocks == 0.0:
         return ratio(rate.reward, rate.duration)
-    return _mean(_weights(rate), opinions(rate.ladder))
+    return _mean(_weights(rate), opinions(rate.ladder, rate.all_squared))
 
 
 @inlined
