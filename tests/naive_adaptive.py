@@ -89,7 +89,9 @@ class AdaptiveRatio:
             self.judge(r, t)
         if self.rungs[6] is not before:  # it has begun again
             ages = [(1 - 1 / 300) ** age for age in range(len(self.noises) - 1, -1, -1)]
-            late = [math.fsum(w * tau**k for w, (_, tau) in zip(ages, self.noises, strict=True)) for k in (1, 2)]
+            late = [
+                math.fsum(w * tau**k for w, (_, tau) in zip(ages, self.noises, strict=True)) for k in (1, 2)
+            ]
             self.all_squared = late[1] / late[0] * self.rungs[6].y
         self.all_squared += t * t
         for j, (x, y, n) in enumerate(self.rungs):
