@@ -85,7 +85,8 @@ class Alternatives(NamedTuple):
 
     All have a number for each pair of the model. `loss` is what is lost each time that the pair is taken in place of the
     policy's own, and `cost` what the gain loses if it always is: NaN if the gain then depends on the start. `fall` and `rise`
-    say how far the mean reward of the pair may fall and rise, all else being equal, until another policy is as good.
+    say how far the mean reward of the pair may fall and rise, all else being equal, until another action is as good in some
+    state. If the policy visits that state for ever, it is no longer the best beyond that; if not, its gain may still be.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_shot())  # 5 in a time of 1, or 12 in one of 4
