@@ -3,7 +3,8 @@
 The deviation of a policy is not a sum over its steps, so no linear program finds these policies. With few policies, all of them
 are evaluated. With many, the largest gain - price sigma^2 is sought for prices at which two policies found so far are worth
 the same, by changing the action of one state as long as this improves it. What it finds is a local optimum: no change in one
-state improves it, but one in several states may.
+state improves it, but one in several states may. (For the variance of a step in place of sigma^2: Filar, Kallenberg and Lee,
+Mathematics of Operations Research 14, 1989.)
 """
 
 from __future__ import annotations

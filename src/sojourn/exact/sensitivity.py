@@ -16,7 +16,8 @@ the policy's own pair in state i grows by e, the gain grows by e x(i) and the bi
 
 Hence every A grows by e S, with S = k(s) + x(i) d(s, a) - P k: the policy stays the best as long as no A + e S is below 0. And
 if another action is always taken in i, the gain falls by A x(i) / S for S in the same state: S / x(i) is the mean time between two
-visits then, since the mean time from s to i is (k(i) - k(s)) / x(i).
+visits then, since the mean time from s to i is (k(i) - k(s)) / x(i). (Derivatives of this kind: P. J. Schweitzer, Journal of
+Applied Probability 5, 1968.)
 """
 
 from __future__ import annotations

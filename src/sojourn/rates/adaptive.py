@@ -228,7 +228,8 @@ class AdaptiveRatio(NamedTuple):
     longer one, the world has changed, and the longer ones start again from the short one. Two more experts extend the
     line through two memories, for a rate that moves steadily. How much a block counts depends on the noise of late and, for
     long after, on the largest difference that a block has made. So rare large rewards, losses or durations are hardly ever
-    taken for changes.
+    taken for changes. The parts are known (fixed share, Herbster and Warmuth 1998; dynamic model averaging, Raftery et al. 2010;
+    CUSUM, Page 1954); what is made of them is ours.
 
     >>> rate = AdaptiveRatio()
     >>> for reward in (6.0, 0.0, 6.0, 0.0):
@@ -444,7 +445,7 @@ class ClippedExponential(NamedTuple):
     The limit is two standard deviations of the total reward in memory, so it matters if tails are heavy or records wrong,
     and hardly otherwise. The first ten transitions count in full. The noise is remembered for 200 transitions, or for
     1 / step_size if that is more. So a rare large reward is clipped for good if it comes less often than that, as a wrong record
-    is; with a step size well below its frequency it counts in full.
+    is; with a step size well below its frequency it counts in full. Clipping is Huber's idea (1964); this form of it is ours.
 
     >>> rate = update(ClippedExponential(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))
@@ -489,7 +490,7 @@ class TimeForgetting(NamedTuple):
     """Reward over duration that forgets per unit of time, not per transition.
 
     What happened a time t ago has the weight (1 - beta)^t, so the memory covers the same time whether steps are slow or fast.
-    Beta is the share that is forgotten in a unit of time, so it depends on that unit.
+    Beta is the share that is forgotten in a unit of time, so it depends on that unit. Forgetting by time is Wright's (1986).
 
     >>> rate = update(TimeForgetting(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))

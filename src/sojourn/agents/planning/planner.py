@@ -362,6 +362,9 @@ class Planner(NamedTuple):
 def planner(num_states: int, num_actions: int) -> Planner:
     """Learn a model of the world from counts, plan with it, and follow the plan; there is nothing to tune.
 
+    When it plans again is as in TSDE (Ouyang et al. 2017), and between plans it draws randomised values (Osband et al. 2016).
+    It is not posterior sampling, and no bound on its regret is known.
+
     >>> agent = planner(num_states=2, num_actions=1)
     >>> agent = think(learn(agent, 0, 0, 6.0, 2.0, 1), 1)
     >>> agent = think(learn(agent, 1, 0, 0.0, 1.0, 0), 0)
