@@ -63,10 +63,12 @@ class AdaptiveRatio:
             tuple[float, float]
         ] = []  # what was not expected of each block but the first, and its duration
         self.widest = 0.0
+        self.all_squared = 0.0  # of the durations that the longest memory has seen
 
     def says(self) -> list[float]:
         whole = self.rungs[6]
-        time = 4 * whole.y / whole.n  # of four blocks, which each borrows from the next slower one
+        # Of four blocks as found at a random time, which each borrows from the next slower one.
+        time = 4 * min(self.all_squared / whole.y, whole.y)
         h = [whole.x / whole.y]
         for rung in reversed(self.rungs[:6]):
             h.insert(0, (rung.x + time * h[0]) / (rung.y + time))
@@ -82,8 +84,16 @@ class AdaptiveRatio:
         if len(self.block) < 2:
             return
         r, t = (math.fsum(part) for part in zip(*self.block, strict=True))
+        before = self.rungs[6]
         if self.blocks > 0:
             self.judge(r, t)
+        if self.rungs[6] is not before:  # it has begun again
+            ages = [(1 - 1 / 300) ** age for age in range(len(self.noises) - 1, -1, -1)]
+            late = [
+                math.fsum(w * tau**k for w, (_, tau) in zip(ages, self.noises, strict=True)) for k in (1, 2)
+            ]
+            self.all_squared = late[1] / late[0] * self.rungs[6].y
+        self.all_squared += t * t
         for j, (x, y, n) in enumerate(self.rungs):
             f = 1 / (1 + n / (4 * 3**j) ** 2) if j < 6 else 1.0
             self.rungs[j] = Rung(f * x + r, f * y + t, f * n + 1)

@@ -150,12 +150,13 @@ _SMALL = {"hidden": (8,), "batch": 16}
 _DEEP = {**_SMALL, "replay": 100, "warm_up": 40}
 _PPO = {**_SMALL, "rollout": 32, "epochs": 2}
 _DOUBLE = {"precision": "double"}
-_PLANNER = (
-    "the planner's numbers depend on the unit of time, which is a fault; mending it may change later actions"
+PLANNER = (
+    "the planner's numbers depended on the unit of time, and its tries had no limit in time: it has one more number, and "
+    "acts otherwise later"
 )
 IN_SINGLE = "in single precision the last bits differ between machines"
 MENDED = (
-    "AdaptiveRatio forgot the noise between rare events; it has two more numbers, and says something else"
+    "AdaptiveRatio forgot the noise between rare events; it has three more numbers, and says something else"
 )
 _ESTIMATORS: dict[str, Any] = {
     "Cumulative": sj.Cumulative(),
@@ -190,15 +191,15 @@ LEARNERS: dict[str, Kind] = {
     "fixed-rate": Kind(gosavi, sj.agents.fixed_rate, {"rate": 0.5}),
     "rvi-q": Kind(queue, sj.agents.rvi_q),
     "rvi-q-mean": Kind(queue, sj.agents.rvi_q, {"reference": "mean"}),
-    "planner": Kind(queue, sj.planner, bits=False, reason=_PLANNER),
-    "planner-masked": Kind(Shop, sj.planner, bits=False, reason=_PLANNER),
+    "planner": Kind(queue, sj.planner, bits=False, reason=PLANNER),
+    "planner-masked": Kind(Shop, sj.planner, bits=False, reason=PLANNER),
     "h-learning": Kind(gosavi, sj.agents.h_learning),
     "greedy-bandit": Kind(gosavi, sj.agents.greedy_bandit),
     "ucb-bandit": Kind(gosavi, sj.agents.ucb_bandit),
     "random-agent": Kind(gosavi, sj.agents.random_agent),
     "policy-agent": Kind(gosavi, sj.agents.policy_agent([1, 0], num_actions=2)),
     "follow": Kind(gosavi, sj.agents.follow(sj.smart(2, 2))),
-    "chosen": Kind(gosavi, None, bits=False, reason=_PLANNER),
+    "chosen": Kind(gosavi, None, bits=False, reason=PLANNER),
     "draw-decay": Kind(
         two_state, sj.smart, {"greedy": "draw", "exploration": sj.agents.Decay(0.9, 0.99, 0.05)}
     ),

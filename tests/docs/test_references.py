@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from site_builder import DOCS
+from sojourn import rates
 from sojourn.agents.catalogue import AGENTS
 from sojourn.rates.catalogue import ESTIMATORS
 
@@ -17,13 +18,23 @@ def test_every_estimator_and_every_agent_has_a_source() -> None:
     assert sorted(name for name in names if f"`{name}`" not in CREDITS) == []
 
 
+def test_every_docstring_names_its_source() -> None:
+    """That of each estimator and each agent has a year or a repository, or says that it is a control, a baseline or ours."""
+    made = {name: getattr(rates, name) for name in ESTIMATORS} | {
+        name: agent.make for name, agent in AGENTS.items()
+    }
+    source = re.compile(r"(19|20)\d\d|github\.com/|\b(control|baseline|ours)\b")
+    unnamed = [name for name, thing in made.items() if not source.search(thing.__doc__ or "")]
+    assert unnamed == ["oracle"]  # the optimal policy
+
+
 def test_every_entry_is_cited() -> None:
     """Each entry's first author and year are cited above, and the entries are in alphabetical order."""
     entries = re.findall(r"^- (.+)$", BIBLIOGRAPHY, flags=re.MULTILINE)
     assert len(entries) > 50
     firsts = []
     for entry in entries:
-        found = re.match(r"(?:[A-Z]\. )+(?:van der |van )?([\w-]+)", entry)
+        found = re.match(r"(?:[A-Z]\.(?:-[A-Z]\.)? )+(?:van der |van )?([\w-]+)", entry)
         assert found, entry
         year = re.findall(r"\b(?:19|20)\d\d\b", entry.partition("[arXiv")[0])[-1]
         near = rf"{found[1]}[^|;]*?{year}"

@@ -25,7 +25,6 @@ from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit
 from sojourn.exact.logs.log_reader import read_earnings
 from sojourn.report.blocks import Charts
 from sojourn.report.charts import Heatmap, Regions
-from sojourn.rules.intervals import share_interval
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -550,26 +549,22 @@ def test_limits_hold_where_a_few_rows_decide() -> None:
 
 
 def test_the_study_of_dangerous_laws_meets_its_bars() -> None:
-    """In every cell that breaks no assumption, up to the error of its counts; and the page has the tables of the stored counts.
+    """In every cell that breaks no assumption, but for intervals that are too wide; and the page has the tables of the stored counts.
 
-    One bar is missed, on the safe side: intervals of disasters that were seen hold in up to 99 % of the logs instead of 98.
+    The bars are missed only on the safe side: intervals of disasters that were seen some ten times hold in 99 % of the logs.
     """
     stored = json.loads(log_cells.STORE.read_text(encoding="utf-8"))
     page = DOCS.joinpath("logs.md").read_text(encoding="utf-8")
     for table in log_cells.tables(stored):
         assert table in page, table
-    for name, cell in log_cells.cells().items():
-        for rows in log_cells.ROWS:
-            one, place = log_cells.Tally(**stored[name][str(rows)]), (name, rows)
-            if cell.is_doubtful(rows):
-                continue
-            assert one.too_high <= 0.05 * one.logs, place
-            assert not one.advised or share_interval(one.too_high, one.advised)[0] <= 0.1, place
-            if rows >= 500 and cell.is_finite:
-                for held, tried_ in ((one.behaviour, one.logs), (one.evaluated, one.judged)):
-                    low, high = share_interval(held, tried_)
-                    assert high >= 0.92, (place, held, tried_)
-                    assert low <= (0.99 if "disasters" in name else 0.98), (place, held, tried_)
+    judged = log_cells.verdicts(stored)
+    assert {one.bar for one in judged} == set(log_cells.BARS)
+    others = [one for one in judged if one.verdict != log_cells.MET]
+    assert len(others) <= 3
+    for one in others:
+        assert "disasters" in one.cell, one
+        assert "interval" in one.bar, one
+        assert 0.98 < one.held / one.tried < 0.995, one
 
 
 @pytest.mark.evidence

@@ -144,8 +144,9 @@ def test_within_a_share_of_the_best_gain() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 2000])
-def test_gains_that_depend_on_the_start(most: int) -> None:
-    """A model in which every policy has several gains is refused."""
-    apart = SMDP([0, 1, 2], [0, 1, 2], [0, 1], [1.0, 1.0], [1.0, 2.0], [1.0, 1.0])
-    with pytest.raises(ValueError, match="depends on the start"):
+@pytest.mark.parametrize("other", [2.0, 1.0])
+def test_several_recurrent_classes(most: int, other: float) -> None:
+    """A model in which every policy has several recurrent classes is refused, also if their gains are the same."""
+    apart = SMDP([0, 1, 2], [0, 1, 2], [0, 1], [1.0, 1.0], [1.0, other], [1.0, 1.0])
+    with pytest.raises(ValueError, match="several recurrent classes"):
         risk_frontier(apart, most)

@@ -128,6 +128,10 @@ def test_states_that_are_left_for_good() -> None:
     assert np.isnan(found.cost[2])  # whoever stays has another gain than whoever works
     assert found.fall.tolist() == [1.0, np.inf, np.inf, 0.5]
     assert found.rise.tolist() == [np.inf, 1.0, 0.5, np.inf]
+    slower = model.with_means(model.reward - np.array([1.1, 0.0, 0.0, 0.0]), model.duration)
+    assert (
+        sj.evaluate(slower, {"start": "fast"}).gain == sj.solve(slower).gain
+    )  # beyond its fall, which matters only on the way
 
 
 def test_what_cannot_be_worked_out_is_refused() -> None:

@@ -1,7 +1,7 @@
 """How closely estimators follow rates that change, on streams whose truth is known.
 
-The tracking error is the mean over time of (estimate - truth)^2, without the first 100 steps, averaged over seeds
-before ratios are taken. It is compared with that of an `Exponential` whose step size is tuned to the very stream.
+The tracking error is the mean over time of (estimate - truth)^2, without the first 100 steps (or, with rare events, without
+all until the third or the tenth), averaged over seeds before ratios are taken. It is compared with that of an `Exponential` whose step size is tuned to the very stream.
 The streams of this file were used in no design.
 """
 
@@ -30,16 +30,30 @@ from sojourn_paper.drift.streams import (
 STEP_SIZES = 10.0 ** np.arange(-4.0, -0.2, 0.125)
 
 
-def error(rate: Rate, stream: Stream) -> float:
+def error(rate: Rate, stream: Stream, begin: int = 100) -> float:
     """The tracking error of an estimator."""
-    off = rates_over(rate, stream.rewards, stream.durations)[100:] - stream.truth[100:]
-    return float((stream.lasted[100:] * off**2).sum() / stream.lasted[100:].sum())
+    off = rates_over(rate, stream.rewards, stream.durations)[begin:] - stream.truth[begin:]
+    return float((stream.lasted[begin:] * off**2).sum() / stream.lasted[begin:].sum())
 
 
 def tuned(streams: list[Stream]) -> npt.NDArray[np.float64]:
     """The mean error of an `Exponential` with each step size."""
     errors = [[error(sj.Exponential(size), one) for size in STEP_SIZES] for one in streams]
     return np.asarray(np.mean(errors, axis=0))
+
+
+def rare_streams(event: str, chance: float, noise: float, seeds: range) -> tuple[list[Stream], list[int]]:
+    """Streams of rare events whose rewards vary by so much, and for each the step after its third event."""
+    streams, begins = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([1906, seed])
+        calm = rare_events(rng, event, chance, 20_000)
+        shown = calm.durations if event == "long" else -calm.rewards if event == "disaster" else calm.rewards
+        begins.append(int(np.flatnonzero(shown == shown.max())[2]) + 1)
+        streams.append(
+            calm._replace(rewards=calm.rewards * (1.0 + noise * rng.standard_normal(len(calm.rewards))))
+        )
+    return streams, begins
 
 
 def relative(make: Callable[[np.random.Generator], Stream], seeds: list[list[int]]) -> float:
@@ -69,14 +83,20 @@ def test_adaptive_ratio_is_nearly_as_good_as_what_is_tuned() -> None:
     assert found.max() <= 3.0
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.5])
 @pytest.mark.parametrize("event", ["jackpot", "disaster", "long"])
 @pytest.mark.parametrize("chance", [0.1, 0.01, 0.001])
-def test_adaptive_ratio_on_rare_events(event: str, chance: float) -> None:
-    """Within twice the error of the tuned one, but for durations of 100 among others of 0.001: within three times."""
-    found = relative(
-        lambda rng: rare_events(rng, event, chance, 20_000), [[1906, place] for place in range(6)]
-    )
-    assert found <= (3.0 if (event, chance) == ("long", 0.01) else 2.0)
+def test_adaptive_ratio_on_rare_events(event: str, chance: float, noise: float) -> None:
+    """Within twice the error of the tuned one from step 100 on, and from the third event on, where it was once 125 times that.
+
+    Until there was an event nobody knows the rate, and where steps are long the error of that time hides all that follows.
+    """
+    streams, third = rare_streams(event, chance, noise, range(12))
+    for begins in ([100] * len(streams), [max(100, at) for at in third]):
+        both = list(zip(streams, begins, strict=True))
+        found = np.mean([error(sj.rates.AdaptiveRatio(), *one) for one in both])
+        best = min(np.mean([error(sj.Exponential(size), *one) for one in both]) for size in STEP_SIZES[:16:3])
+        assert found <= 2.0 * best, (found / best, begins[0])
 
 
 @pytest.mark.evidence

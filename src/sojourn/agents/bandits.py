@@ -209,7 +209,7 @@ def greedy_bandit(
     exploration: float | Decay | Linear = 0.1,
     rate: Rate | None = None,
 ) -> Bandit:
-    """An epsilon-greedy bandit over rates: in each state it takes the action that has earned most per unit time.
+    """An epsilon-greedy bandit over rates, as a control: in each state it takes the action that has earned most per unit time.
 
     >>> from sojourn.agents.protocol import learn
     >>> agent = greedy_bandit(num_states=1, num_actions=2)

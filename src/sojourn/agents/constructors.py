@@ -294,6 +294,8 @@ def weighted_harmonic_r(
 ) -> LearningAgent:
     """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`.
 
+    It is from the code of the paper's authors, github.com/erelon/SMDP_Agents.
+
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
     >>> agent = learn(weighted_harmonic_r(1, 1, rate_step_size=0.5), 0, 0, 6.0, 2.0, 0)
@@ -498,7 +500,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     centring: float = 0.1,
     rate: Rate | None = None,
 ) -> LearningAgent:
-    """Q-learning with tiles, for states that are vectors. The rate is `Exponential`, centred.
+    """Q-learning with tiles (Albus 1975), for states that are vectors. The rate is `Exponential`, centred.
 
     It learns from every step as `relaxed_smart` does, and can use the same estimators. With a step size of 0.5, a job
     that pays 6 in a time of 2 moves the value of its state to 3; a state that shares half of the tiles moves half as far:
@@ -541,7 +543,7 @@ def tile_sarsa(  # as above
 ) -> LearningAgent:
     """Sarsa with tiles: it learns what its own behaviour earns, exploration included. Every step is evidence.
 
-    The value of the next state is the mean over the actions that may be drawn there (Expected Sarsa). If half of all
+    The value of the next state is the mean over the actions that may be drawn there (Expected Sarsa, van Seijen et al. 2009). If half of all
     draws explore, a state with values of 0 and 4 is worth 0.5 * 4 + 0.5 * 2 = 3:
 
     >>> from sojourn.agents.protocol import learn

@@ -191,7 +191,7 @@ class Solution:
 
         The columns are the state, or each of its parts if states are tuples; its action; its share of the time; its bias; the
         action that comes second, what is lost each time that it is taken, and what the gain loses if it always is; and how
-        far the reward of the own action may fall or rise before another policy is as good. The last three are for models
+        far the reward of the own action may fall or rise before another action is as good in some state. The last three are for models
         of up to 1,000 states. What is not known is left out. For a total they are the state, its action (for a number of
         steps, that of the first), the value, and its bounds.
 

@@ -5,7 +5,8 @@ Let h be the bias of a policy and g its gain. In a step of reward r and duration
     delta = r - g tau + h(s') - h(s)
 
 Its mean is 0 in every state, so what a run has earned after a long time T, less g T, is a sum of about T / E[tau] numbers
-that do not depend on each other on average, and by the central limit theorem for martingales it is normal with
+that do not depend on each other on average, and by the central limit theorem for martingales it is normal (compare
+W. L. Smith, Proceedings of the Royal Society A 232, 1955), with
 
     variance sigma^2 T,     sigma^2 = E[delta^2] / E[tau]
 

@@ -8,10 +8,11 @@ of this model has the largest certain rate
 
 which is the mean of rates weighted by durations: the plain mean (and so the gain) for theta = 0, geometric for 1, harmonic for
 2, quadratic for -1. It depends on how time is cut into steps, and the gain does not: 1 and 9, earned in one step of duration 2,
-are a rate of 5 for every theta; in two steps of duration 1 they are 1.8 for theta = 2.
+are a rate of 5 for every theta; in two steps of duration 1 they are 1.8 for theta = 2. (The utility is J. W. Pratt's, Econometrica
+32, 1964; its use for the rates of steps is from the authors of Harmonic R-Learning.)
 
 **The worst rewards.** CVaR at a level is the mean of that share of all steps in which the reward is lowest. It is the largest
-value of q - E[max(0, q - r)] / level over all q, and is attained where q is the quantile at the level. Durations do not count.
+value of q - E[max(0, q - r)] / level over all q, and is attained where q is the quantile at the level (Rockafellar and Uryasev, Journal of Risk 2, 2000). Durations do not count.
 
 Without a law, a reward or duration is a constant.
 """

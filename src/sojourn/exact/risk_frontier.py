@@ -3,7 +3,8 @@
 The deviation of a policy is not a sum over its steps, so no linear program finds these policies. With few policies, all of them
 are evaluated. With many, the largest gain - price sigma^2 is sought for prices at which two policies found so far are worth
 the same, by changing the action of one state as long as this improves it. What it finds is a local optimum: no change in one
-state improves it, but one in several states may.
+state improves it, but one in several states may. (For the variance of a step in place of sigma^2: Filar, Kallenberg and Lee,
+Mathematics of Operations Research 14, 1989.)
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def risk_frontier(model: SMDP, most: int = 2000) -> RiskFrontier:
 
     If there are at most `most` policies, all are tried and the answer is exact. Otherwise it is found step by step, and may miss
     better ones (`is_exact` is then false); each step evaluates one policy for every pair of the model. Policies are those without
-    chance whose gain is the same from every state.
+    chance that have one recurrent class, and so one gain and one deviation.
 
     >>> import sojourn as sj
     >>> found = risk_frontier(sj.problems.three_rides())  # the wild ride earns as much as the calm one, and strays more
@@ -94,7 +95,7 @@ def risk_frontier(model: SMDP, most: int = 2000) -> RiskFrontier:
     front = _best(points)
     if not front:
         raise ValueError(
-            "the gain of every policy depends on the start; a frontier needs policies with one gain"
+            "every policy has several recurrent classes; a frontier needs policies with one, and so with one deviation"
         )
     policies, gains, deviations = zip(*front, strict=True)
     return RiskFrontier(policies, gains, deviations, exact)
@@ -130,7 +131,7 @@ def _points_along(model: SMDP) -> list[_Point]:
     best = _point(model, np.asarray(solve(model).policy))
     if best is None:
         raise ValueError(
-            "the gain of the best policy depends on the start; a frontier needs policies with one gain"
+            "the best policy has several recurrent classes; a frontier needs policies with one, and so with one deviation"
         )
     calm = _climbed(model, best, math.inf)
     return [best, *_between(model, best, calm, _MOST_DEPTH), calm]

@@ -16,7 +16,8 @@ the policy's own pair in state i grows by e, the gain grows by e x(i) and the bi
 
 Hence every A grows by e S, with S = k(s) + x(i) d(s, a) - P k: the policy stays the best as long as no A + e S is below 0. And
 if another action is always taken in i, the gain falls by A x(i) / S for S in the same state: S / x(i) is the mean time between two
-visits then, since the mean time from s to i is (k(i) - k(s)) / x(i).
+visits then, since the mean time from s to i is (k(i) - k(s)) / x(i). (Derivatives of this kind: P. J. Schweitzer, Journal of
+Applied Probability 5, 1968.)
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ class Alternatives(NamedTuple):
 
     All have a number for each pair of the model. `loss` is what is lost each time that the pair is taken in place of the
     policy's own, and `cost` what the gain loses if it always is: NaN if the gain then depends on the start. `fall` and `rise`
-    say how far the mean reward of the pair may fall and rise, all else being equal, until another policy is as good.
+    say how far the mean reward of the pair may fall and rise, all else being equal, until another action is as good in some
+    state. If the policy visits that state for ever, it is no longer the best beyond that; if not, its gain may still be.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_shot())  # 5 in a time of 1, or 12 in one of 4

@@ -55,7 +55,8 @@ _SAVED_AS = {
     "PlanHistory": "Course",
 }  # classes that files call by other names
 _ADDED = {
-    "AdaptiveRatio": ("squared_durations", "widest")
+    "AdaptiveRatio": ("squared_durations", "widest", "all_squared"),
+    "PlanHistory": ("tried",),
 }  # fields that files of 0.2 lack; they start at their defaults
 _CLASSES = {saved: name for name, saved in _SAVED_AS.items()}
 _CONTENTS = "contents.json"

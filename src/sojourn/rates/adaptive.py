@@ -29,14 +29,15 @@ from sojourn.rules.values import checked, replaced
 #
 # So at first X / Y is nearly the plain ratio of all that it has seen, and N approaches about 4 3^j. If nearly all time is spent
 # in rare long steps, a short memory has mostly seen none, and X / Y is off by orders of magnitude. So the estimate of a rung
-# borrows D, the time of four blocks of the mean length, from that of the next slower rung: h = (X + D h') / (Y + D).
+# borrows D from that of the next slower rung: h = (X + D h') / (Y + D). D is four times the mean duration of the block that is
+# found at a random time, sum of T^2 / sum of T: four blocks if all take the same time, and four rare long ones else.
 
 FORGETTING = tuple(
     [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
 )  # of each rung: f = 1 / (1 + N times this)
 _LEAD = 8.0  # a rung with this lead over the next slower one hands over its memory,
 _PATIENCE = 1.5  # if it is also this times log N of the last rung: false alarms become as rare as N^-1.5
-_BORROWED = 4.0  # blocks, whose time each rung borrows from the next slower one
+_BORROWED = 4.0  # blocks as found at a random time, whose time each rung borrows from the next slower one
 _STEEPEST = 0.5  # of the difference between memories of N and 3 N blocks: the slope that makes up for the lag
 
 
@@ -85,9 +86,10 @@ class Noise(NamedTuple):
 
 
 @inlined
-def opinions(ladder: Ladder) -> Nine:
-    """Return the estimate of each expert; there must have been a block."""
-    borrowed = _BORROWED * (ladder.last.duration / ladder.last.blocks)
+def opinions(ladder: Ladder, all_squared: float) -> Nine:
+    """Return the estimate of each expert; there must have been a block. `all_squared` is the last rung's sum of T^2."""
+    total = ladder.last.duration
+    borrowed = _BORROWED * min(all_squared / total, total)  # the latter where squares are no numbers
     last = ladder.last.reward / ladder.last.duration
     sixth = _says(ladder.sixth, borrowed, last)
     fifth = _says(ladder.fifth, borrowed, sixth)
@@ -226,7 +228,8 @@ class AdaptiveRatio(NamedTuple):
     longer one, the world has changed, and the longer ones start again from the short one. Two more experts extend the
     line through two memories, for a rate that moves steadily. How much a block counts depends on the noise of late and, for
     long after, on the largest difference that a block has made. So rare large rewards, losses or durations are hardly ever
-    taken for changes.
+    taken for changes. The parts are known (fixed share, Herbster and Warmuth 1998; dynamic model averaging, Raftery et al. 2010;
+    CUSUM, Page 1954); what is made of them is ours.
 
     >>> rate = AdaptiveRatio()
     >>> for reward in (6.0, 0.0, 6.0, 0.0):
@@ -244,6 +247,7 @@ class AdaptiveRatio(NamedTuple):
     pending: float = 0.0
     squared_durations: float = 0.0
     widest: float = 0.0
+    all_squared: float = 0.0
 
 
 @update.register
@@ -256,7 +260,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
     ladder, weights, noise = rate.ladder, _weights(rate), rate.noise
     squared_durations, widest = rate.squared_durations, rate.widest
     if noise.blocks > 0.0:
-        said = opinions(ladder)
+        said = opinions(ladder, rate.all_squared)
         expected = _mean(weights, said)
         surprise = block_reward - expected * block_duration
         noise = replaced(
@@ -278,6 +282,9 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
                 lost = losses(scored, least, noise.duration / squares)
                 weights = _weighed(weights, lost, min(_SHARE, _RARELY / ladder.last.blocks))
                 ladder = _after_handovers(ladder, lost)
+    all_squared = rate.all_squared
+    if ladder.last.blocks < rate.ladder.last.blocks:  # it begins again, and durations are those of late
+        all_squared = squared_durations / noise.duration * ladder.last.duration
     return AdaptiveRatio(
         ladder=_all_fed(ladder, weights, block_reward, block_duration),
         fourth_trend=weights.fourth_trend,
@@ -288,6 +295,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
         pending=0.0,
         squared_durations=squared_durations,
         widest=widest,
+        all_squared=all_squared + block_duration * block_duration,
     )
 
 
@@ -309,7 +317,7 @@ def value_adaptive_ratio(rate: AdaptiveRatio) -> float:
     """Return the weighted mean of the experts' estimates after the last whole block, or the ratio of the first transition."""
     if rate.noise.blocks == 0.0:
         return ratio(rate.reward, rate.duration)
-    return _mean(_weights(rate), opinions(rate.ladder))
+    return _mean(_weights(rate), opinions(rate.ladder, rate.all_squared))
 
 
 @inlined
@@ -437,7 +445,7 @@ class ClippedExponential(NamedTuple):
     The limit is two standard deviations of the total reward in memory, so it matters if tails are heavy or records wrong,
     and hardly otherwise. The first ten transitions count in full. The noise is remembered for 200 transitions, or for
     1 / step_size if that is more. So a rare large reward is clipped for good if it comes less often than that, as a wrong record
-    is; with a step size well below its frequency it counts in full.
+    is; with a step size well below its frequency it counts in full. Clipping is Huber's idea (1964); this form of it is ours.
 
     >>> rate = update(ClippedExponential(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))
@@ -482,7 +490,7 @@ class TimeForgetting(NamedTuple):
     """Reward over duration that forgets per unit of time, not per transition.
 
     What happened a time t ago has the weight (1 - beta)^t, so the memory covers the same time whether steps are slow or fast.
-    Beta is the share that is forgotten in a unit of time, so it depends on that unit.
+    Beta is the share that is forgotten in a unit of time, so it depends on that unit. Forgetting by time is Wright's (1986).
 
     >>> rate = update(TimeForgetting(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))

@@ -27,7 +27,7 @@ from sojourn.rules.values import checked, replaced
 
 @checked(step_size=fraction)
 class Harmonic(NamedTuple):
-    """The modified harmonic mean with exponential forgetting, which is Harmonic R-Learning's estimator.
+    """The modified harmonic mean with exponential forgetting, Harmonic R-Learning's estimator (Shtossel et al. 2026).
 
     For each sign it keeps the moving mean of the reciprocal rate tau/r (`positive`,
     `negative`) and the moving share of the transitions (the three `share`s). Transitions
@@ -76,7 +76,7 @@ def value_harmonic(rate: Harmonic) -> float:
 class WeightedHarmonic(NamedTuple):
     """Like `Harmonic`, with each rate weighted by |r| among the rates of its sign.
 
-    This is the reward-weighted form of the paper's authors. The weights turn the harmonic mean
+    This is the reward-weighted form of the paper's authors, github.com/erelon/SMDP_Agents. The weights turn the harmonic mean
     of one sign into total reward over total duration of that sign; the signs are still
     combined by their shares of the transitions.
 
@@ -127,7 +127,7 @@ def value_weighted_harmonic(rate: WeightedHarmonic) -> float:
 class CumulativeHarmonic(NamedTuple):
     """Modified harmonic mean of all rates so far, computed without storing them.
 
-    It equals `sojourn.rates.modified_harmonic_mean` of the rates r/tau.
+    It equals `sojourn.rates.modified_harmonic_mean` (Shtossel et al. 2026) of the rates r/tau.
 
     >>> rate = CumulativeHarmonic()
     >>> for reward in (1, 1, -1, -4):
@@ -170,7 +170,7 @@ def value_cumulative_harmonic(rate: CumulativeHarmonic) -> float:
 class CumulativeWeightedHarmonic(NamedTuple):
     """Like `CumulativeHarmonic`, with each rate weighted by |r| among the rates of its sign.
 
-    This is the reward-weighted form of the paper's authors, without forgetting. If all rewards have the same sign, it is
+    This is the reward-weighted form of the paper's authors, github.com/erelon/SMDP_Agents, without forgetting. If all rewards have the same sign, it is
     `Cumulative`.
 
     >>> rate = CumulativeWeightedHarmonic()

@@ -76,7 +76,7 @@ def update_smoothed_cumulative(
 class Exponential(NamedTuple):
     """Moving mean of the rewards over moving mean of the durations.
 
-    This is Relaxed-SMART as in the Harmonic R-Learning paper. Both means start at zero with the same weights, so their ratio
+    This is Relaxed-SMART as Shtossel, Vidler, Shaham and Kaminka (2026) print it. Both means start at zero with the same weights, so their ratio
     needs no correction, and the first update returns the first rate.
 
     >>> rate = update(Exponential(step_size=0.5), 6.0, 2.0)
@@ -101,7 +101,7 @@ def update_exponential(rate: Exponential, reward: float, duration: float) -> Exp
 
 @checked(step_size=fraction)
 class Incremental(NamedTuple):
-    """An estimate that moves by its own error, as in R-Learning and Differential Q-learning.
+    """An estimate that moves by its own error, as in R-Learning (Schwartz 1993) and Differential Q-learning (Wan et al. 2021).
 
     Here `reward` is whatever evidence the agent chooses. A step whose duration times the step size is above 2 makes an error
     larger instead of smaller; if there are too many of them, the variance is not finite, and `sojourn.audit` says so. The step

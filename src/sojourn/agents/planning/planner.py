@@ -4,10 +4,11 @@ It counts what it sees. It plans when the pair it is about to take has been seen
 and when it has followed its plan for longer than the one before. A plan is the best policy of the mean model, in
 which every pair is what it was on average; a pair that was never tried is left out.
 
-    to try     while some pair of the states seen is unknown, but for at most 2 T^0.6 of T steps: the plan leads to the
-               pairs seen least often, as if they paid more than anything seen so far. A pair is known once it has been
-               seen 2 log T times, if all states have been seen. There is no limit as long as all steps have paid the
-               same per unit time; as long as nothing has been paid, the plan only looks for the shortest way.
+    to try     while some pair of the states seen is unknown, but for at most 2 T^0.6 of T steps, and no longer than so
+               many steps take on average: the plan leads to the pairs seen least often, as if they paid more than
+               anything seen so far. A pair is known once it has been seen log T times, if all states have been seen.
+               There is no limit as long as all steps have paid the same per unit time; as long as nothing has been
+               paid, the plan only looks for the shortest way.
     to earn    otherwise the agent follows the plan, but with doubt: in each state it draws a value for each action,
                with mean Q(s, a) and its standard error, and takes the action with the largest.
 
@@ -56,8 +57,8 @@ from sojourn.rules.values import replaced
 # --- When to plan, and how: the best policy of the mean model, and one that tries unknown pairs ---
 
 
-_TRIES, _POWER = 2.0, 0.6  # at most 2 T^0.6 steps to try
-_KNOWN = 2.0  # a pair seen 2 log T times is known
+_TRIES, _POWER = 2.0, 0.6  # at most 2 T^0.6 steps to try, and the time of as many mean steps
+_KNOWN = 1.0  # a pair seen log T times is known
 _SAME = 1e-12  # steps that pay the same per unit time, but for this share, say nothing about what is better
 _LAZY = 0.01  # of what an unknown pair pays: by how much a way must be better while nothing else was paid
 _WORK = 4000.0  # entries of plans that a step may cost in the long run; a thousand take about a microsecond
@@ -84,14 +85,15 @@ class PlanHistory(NamedTuple):
     lowest: float = np.inf  # the least reward per unit time of a step
     highest: float = -np.inf
     work: float = 0.0  # done ahead of what the steps so far allow
+    tried: float = 0.0  # the time that tries took
 
 
 def wrong_history(course: PlanHistory) -> str:
     """Return what is wrong with a course that came from elsewhere, or an empty text."""
     counts = (course.begun, course.stretch, course.tries)
     sound = 0 <= course.steps <= MOST_COUNTED and all(0 <= count <= course.steps for count in counts)
-    numbers = (course.reward, course.clock, course.carried, course.work)
-    if not sound or not np.isfinite(numbers).all() or min(course.clock, course.work) < 0.0:
+    numbers = (course.reward, course.clock, course.carried, course.work, course.tried)
+    if not sound or not np.isfinite(numbers).all() or min(course.clock, course.work, course.tried) < 0.0:
         return f"course of {course.steps} steps has counts or totals of no such course"
     return (
         ""
@@ -132,6 +134,7 @@ def gone_on(course: PlanHistory, reward: float, duration: float) -> PlanHistory:
         lowest=lowest,
         highest=highest,
         work=max(course.work - _WORK, 0.0),
+        tried=course.tried + duration if course.trying else course.tried,
     )
 
 
@@ -169,7 +172,8 @@ def plan(
     unknown = least < _KNOWN * steps or len(seen) < len(place)
     largest = max(abs(course.highest), abs(course.lowest))
     all_the_same = timeless or course.highest - course.lowest <= _SAME * largest
-    trying = unknown and (all_the_same or course.tries < _TRIES * exp(_POWER * steps))
+    allowed = _TRIES * exp(_POWER * steps)
+    trying = unknown and (all_the_same or (course.tries < allowed and course.tried <= allowed * duration))
     if trying:
         # As long as no time has passed, or nothing was paid, rewards have no scale: an unknown pair pays 1, others nothing.
         unscaled = timeless or largest == 0.0
@@ -357,6 +361,9 @@ class Planner(NamedTuple):
 
 def planner(num_states: int, num_actions: int) -> Planner:
     """Learn a model of the world from counts, plan with it, and follow the plan; there is nothing to tune.
+
+    When it plans again is as in TSDE (Ouyang et al. 2017), and between plans it draws randomised values (Osband et al. 2016).
+    It is not posterior sampling, and no bound on its regret is known.
 
     >>> agent = planner(num_states=2, num_actions=1)
     >>> agent = think(learn(agent, 0, 0, 6.0, 2.0, 1), 1)
