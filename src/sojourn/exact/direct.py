@@ -18,7 +18,7 @@ The iteration stops when the bounds are near enough, or when no action is better
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -153,20 +153,7 @@ class Factored:
     def _factorise(self, chain: Chain, left_out: int) -> None:
         size = len(chain.reward)
         self._left_out, self._others = left_out, np.delete(np.arange(size), left_out)
-        system = _without(chain.matrix, left_out)
-        # A minimum degree of A' + A takes long where columns are full; the order by columns sets them aside.
-        full = bool(np.diff(system.indptr).max(initial=0) > _HUB * np.sqrt(size))
-        try:
-            self._factors = linalg.splu(
-                system,
-                permc_spec="COLAMD" if full else "MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": not full},
-            )
-        except (RuntimeError, MemoryError) as error:  # a RuntimeError if the matrix is singular
-            raise NotSolvedError(
-                f"the linear equations of a policy of {size} states cannot be solved: {error}"
-            ) from None
+        self._factors = factors_of(_without(chain.matrix, left_out))
         self._ahead = chain.matrix[[left_out]].toarray()[0][self._others]
         self._first = np.array([chain.reward[left_out], chain.duration[left_out]])
         earned = np.column_stack([chain.reward[self._others], chain.duration[self._others]])
@@ -197,6 +184,23 @@ class Factored:
         bias = np.zeros(len(self._others) + 1)
         bias[self._others] = totals - gain * self._totals[:, 1]
         return gain, bias
+
+
+def factors_of(system: Sparse) -> Any:
+    """Return SuperLU's factors, without pivoting, of an M-matrix in which each row has a diagonal of at least its sum."""
+    # A minimum degree of A' + A takes long where columns are full; the order by columns sets them aside.
+    full = bool(np.diff(system.indptr).max(initial=0) > _HUB * np.sqrt(system.shape[0]))
+    try:
+        return linalg.splu(
+            system,
+            permc_spec="COLAMD" if full else "MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": not full},
+        )
+    except (RuntimeError, MemoryError) as error:  # a RuntimeError if the matrix is singular
+        raise NotSolvedError(
+            f"the linear equations of a policy of {system.shape[0]} states cannot be solved: {error}"
+        ) from None
 
 
 def _without(matrix: Sparse, left_out: int) -> Sparse:
@@ -336,11 +340,10 @@ def _iterated(
         if done or _near(model, found, ratio, goal):
             return found, iteration
         seen.add(found.pairs.tobytes())
-        seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
-        most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
-        swept = _swept(workers, found._replace(pairs=pairs, rounding=slack), ratio, surplus, most)
-        if is_coarse and _near(model, swept, ratio, goal):
-            return swept, iteration
+        steep = found._replace(pairs=pairs, rounding=slack)
+        steep = swept(workers, steep, surplus, sweeps_like(model, evaluate.entries), ratio)
+        if is_coarse and _near(model, steep, ratio, goal):
+            return steep, iteration
     lower, upper, _ = proven(model, found.bias, found.pairs)
     raise NotSolvedError(
         f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "
@@ -348,12 +351,24 @@ def _iterated(
     )
 
 
-def _swept(workers: Workers, found: Evaluated, ratio: Floats, surplus: Floats, most: int) -> Evaluated:
-    """Improve the policy, in place, in up to `most` sweeps or until it no longer changes; `surplus` is that of its bias."""
-    before, bias = found.pairs.copy(), found.bias
+def sweeps_like(model: SMDP, entries: float) -> int:
+    """Return how many sweeps to take beside a factorisation with so many entries."""
+    seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
+    return min(max(int(_SHARE * _PER_ENTRY * entries / seconds), _FEWEST), _MOST)
+
+
+def swept(
+    workers: Workers, found: Evaluated, surplus: Floats, most: int, ratio: Floats | None = None, *, is_total: bool = False
+) -> Evaluated:  # fmt: skip
+    """Improve the policy, in place, in up to `most` sweeps or until it no longer changes; `surplus` is that of its bias.
+
+    `ratio` gets the largest ratios. The bias of a gain may drift, so it is 0 in the first state; a total has no such freedom.
+    """
+    before, bias, ratio = found.pairs.copy(), found.bias, np.empty_like(surplus) if ratio is None else ratio
     for sweep in range(1, most + 1):
         bias = bias + _DAMPING * surplus
-        bias -= bias[0]
+        if not is_total:
+            bias -= bias[0]
         workers.sweep(improve_block, bias, found.gain, found.rounding, False, found.pairs, ratio, surplus)
         if sweep % _BETWEEN_LOOKS == 0:
             if (found.pairs == before).all():
@@ -385,7 +400,7 @@ def improved_policy(model: SMDP, pairs: Ints, bias: Floats, gain: float, enough:
         if upper <= enough or (better == pairs).all():
             return BetterPolicy(None, upper, residual)
         steep = better.copy()
-        _swept(workers, Evaluated(better, gain, bias, slack), ratio, surplus, _MOST // 2)
+        swept(workers, Evaluated(better, gain, bias, slack), surplus, _MOST // 2)
     return BetterPolicy(steep if (better == pairs).all() else better, upper, residual)
 
 

@@ -242,15 +242,15 @@ def iterate(
 class Workers:
     """Threads that share the states of a model, each with about the same number of rows."""
 
-    def __init__(self, model: SMDP) -> None:
+    def __init__(self, model: SMDP | Arrays) -> None:
+        self._model = model if isinstance(model, Arrays) else arrays(model)
+        num_rows, by_state = len(self._model.successor), self._model.row_offsets[self._model.pair_offsets]
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = threads if model.num_rows > _ROWS_FOR_THREADS else 1
-        by_state = model.row_offsets[model.pair_offsets]
-        shares = np.arange(1, threads) * (model.num_rows // threads)
-        self._cuts = [0, *np.searchsorted(by_state, shares).tolist(), model.num_states]
+        threads = threads if num_rows > _ROWS_FOR_THREADS else 1
+        shares = np.arange(1, threads) * (num_rows // threads)
+        self._cuts = [0, *np.searchsorted(by_state, shares).tolist(), len(by_state) - 1]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._model = arrays(model)
-        self._is_small = model.num_rows <= _ROWS_IN_PYTHON
+        self._is_small = num_rows <= _ROWS_IN_PYTHON
         self._ready: dict[tuple[object, ...], Callable[..., None]] = {}
 
     @property
