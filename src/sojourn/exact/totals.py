@@ -35,7 +35,9 @@ _TOO_LARGE = (
     "floats cannot hold the totals of a policy, which takes too long to come to an end; give a larger discount, or an end that "
     "is reached sooner"
 )
-_DENSE, _ITERATIONS = 500, 60  # states that are solved densely; of BiCGSTAB, more take longer than factors
+_DENSE = 500  # states that are solved densely
+_FILL = 50.0  # if factors have fewer entries than so many times those of the matrix, nothing is faster
+_ITERATIONS = 60  # of BiCGSTAB; if more are needed, factors are faster
 
 
 class Asked(NamedTuple):
@@ -248,7 +250,7 @@ class Totals:
         """Return the total of a policy."""
         key = pairs.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, self._inverse(self._system(pairs))
+            self._last = key, self._inverse(self._system(pairs), earned[pairs])
         inverse = self._last[1]
         values = inverse(earned[pairs])
         values = values + inverse(self.gained(earned, values)[pairs])
@@ -270,15 +272,17 @@ class Totals:
         leaves = self.leaves[pairs] + np.asarray(moves.sum(axis=1))
         return (sparse.diags_array(leaves) - moves).tocsc()
 
-    def _inverse(self, system: Sparse) -> Callable[[Floats], Floats]:
-        """Return a function that solves a system; the first policy of a large model decides how it is done for all."""
+    def _inverse(self, system: Sparse, right: Floats) -> Callable[[Floats], Floats]:
+        """Return a function that solves a system; the first one of a large model decides how it is done for all."""
         if system.shape[0] <= _DENSE:
             return lambda right: solved(system, right)
         rows = system.tocsr()
         if self._by_iterations is None:
-            with contextlib.suppress(ZeroDivisionError):  # it has broken down
-                self._by_iterations = iterated(rows, np.ones(system.shape[0]), _ITERATIONS) is not None
-            self._by_iterations = self._by_iterations or estimate(rows).entries > MOST_OF_FACTORS
+            entries = estimate(rows).entries
+            self._by_iterations = entries > MOST_OF_FACTORS
+            if entries > _FILL * rows.nnz:
+                with contextlib.suppress(ZeroDivisionError):  # it has broken down
+                    self._by_iterations |= iterated(rows, right, _ITERATIONS) is not None
         if self._by_iterations:
             return lambda right: _iterated(rows, right)
         with one_thread(), contextlib.suppress(NotSolvedError):
