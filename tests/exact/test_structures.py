@@ -296,7 +296,9 @@ def test_a_coarser_model_shows_where_to_begin(name: str, monkeypatch: pytest.Mon
     """Huge models begin with the policy of a coarser one, which is a policy of theirs, and have the same gain."""
     make, options, sizes = structures.STRUCTURES[name]
     model = make(sizes[0], **options)
-    begun = coarse_start(model, np.zeros(0, dtype=np.int64))
+    begun, law = coarse_start(model, np.zeros(0, dtype=np.int64))
+    assert law is not None
+    assert law.min() >= 0.0
     assert ((begun >= model.pair_offsets[:-1]) & (begun < model.pair_offsets[1:])).all()
     expected = sj.solve(model)
     monkeypatch.setattr("sojourn.exact.solve._HUGE", 500)

@@ -17,7 +17,7 @@ from scipy import sparse
 from sojourn.exact.direct import MOST_ENTRIES as MOST_OF_FACTORS
 from sojourn.exact.direct import Evaluated, estimate, factors_of, sweeps_like, swept
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.operators import Workers, arrays, first_best
+from sojourn.exact.operators import arrays, first_best
 from sojourn.models import laws
 from sojourn.models.chain import SingularError, iterated, leading_to, solved, steps_to
 from sojourn.models.smdp import MOST_ENTRIES, SMDP
@@ -321,14 +321,11 @@ class Totals:
             return pairs
         if not self._entries:
             self._entries = estimate(self._system(pairs)).entries
-        surplus, before = np.zeros(model.num_states), pairs.copy()
-        paid = arrays(model)._replace(
-            probability=self.weight, reward=earned, duration=np.ones(model.num_pairs)
-        )
-        with Workers(paid) as workers, np.errstate(all="ignore"):
-            found = Evaluated(before, 0.0, values, 4.0 * _ULP * float(np.abs(values).max()))
-            swept(workers, found, surplus, sweeps_like(model, self._entries), is_total=True)
-        return before if self._ending(before).all() else pairs
+        paid = arrays(model)._replace(probability=self.weight, reward=earned)
+        found = Evaluated(pairs.copy(), 0.0, values, 4.0 * _ULP * float(np.abs(values).max()))
+        with np.errstate(all="ignore"):
+            swept(paid, found, sweeps_like(model, self._entries))
+        return found.pairs if self._ending(found.pairs).all() else pairs
 
     def _ending(self, pairs: Ints) -> Flags:
         """Return from which states a policy may come to an end."""
