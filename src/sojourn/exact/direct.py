@@ -174,18 +174,24 @@ class Factored:
 
     def valued(self) -> tuple[float, Floats]:
         """Return the gain and the bias, which is 0 in the state left out."""
-        return self._from_totals(self._first[0], self._totals[:, 0])
+        gains, biases = self._from_totals(self._first[:1], self._totals[:, :1])
+        return float(gains[0]), biases[0]
 
     def corrected(self, surplus: Floats) -> tuple[float, Floats]:
         """Return what to add to a gain and a bias whose surplus r - g d + P h - h is not 0 as it should be."""
-        return self._from_totals(float(surplus[self._left_out]), self._solve(surplus[self._others]))
+        gains, biases = self.corrections(surplus[None])
+        return float(gains[0]), biases[0]
 
-    def _from_totals(self, earned: float, totals: Floats) -> tuple[float, Floats]:
+    def corrections(self, surpluses: Floats) -> tuple[Floats, Floats]:
+        """Return the same for several surpluses, [which, state], at once."""
+        return self._from_totals(surpluses[:, self._left_out], self._solve(surpluses[:, self._others].T))
+
+    def _from_totals(self, earned: Floats, totals: Floats) -> tuple[Floats, Floats]:
         between = self._first[1] + self._ahead @ self._totals[:, 1]
-        gain = float((earned + self._ahead @ totals) / between)
-        bias = np.zeros(len(self._others) + 1)
-        bias[self._others] = totals - gain * self._totals[:, 1]
-        return gain, bias
+        gains = (earned + self._ahead @ totals) / between
+        biases = np.zeros((len(gains), len(self._others) + 1))
+        biases[:, self._others] = (totals - self._totals[:, 1:] * gains).T
+        return gains, biases
 
 
 def factors_of(system: Sparse) -> Any:
