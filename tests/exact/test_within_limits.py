@@ -178,3 +178,16 @@ def test_a_limit_at_its_very_edge() -> None:
     loose = sj.solve(model, limits=[at_least("duration", 1.0, per="steps")])
     assert loose.gain == pytest.approx(5.0, abs=1e-12)
     assert loose.prices == (0.0,)
+
+
+def test_a_limit_per_what_there_never_is() -> None:
+    """A limit counted per an amount that is 0 in the whole model gets a sentence, and so does one that is no limit."""
+    line = sj.models.from_dict(
+        {"line": {"answer": {"reward": 1, "duration": 1, "next": "line", "amounts": {"calls": 1, "lost": 0}}}}
+    )
+    with pytest.raises(
+        ValueError, match="there is never any lost in the model, so nothing can be counted per lost"
+    ):
+        sj.solve(line, limits=[sj.exact.at_most("calls", 1, per="lost")])
+    with pytest.raises(TypeError, match=r"limits has 3; make each limit with sojourn\.exact\.at_most"):
+        sj.solve(line, limits=3)  # type: ignore[arg-type]

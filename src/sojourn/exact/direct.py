@@ -356,6 +356,7 @@ def _iterated(
     evaluate, seen, pairs = _Evaluator(model, workers, start.law), set[bytes](), start.pairs
     goal = None if tolerance is None else Goal(model, tolerance)
     is_coarse = tolerance is not None and tolerance > _COARSE  # so that sweeps may be enough
+    is_plain = False
     for iteration in range(1, max_iterations + 1):
         found = evaluate(pairs)
         if not (np.isfinite(found.gain) and np.isfinite(found.bias).all()):
@@ -364,10 +365,15 @@ def _iterated(
         workers.sweep(
             improve_block, found.bias, found.gain, 4.0 * found.rounding + slack, False, pairs, ratio, surplus
         )
-        done = (pairs == found.pairs).all() or found.pairs.tobytes() in seen
-        if done or _near(model, found, ratio, goal):
+        met = found.pairs.tobytes() in seen
+        if (pairs == found.pairs).all() or (met and is_plain) or _near(model, found, ratio, goal):
             return found, iteration, evaluate.law
+        if met:  # sweeps may lead to a policy once more; without them only rounding does
+            is_plain = True
+            seen.clear()
         seen.add(found.pairs.tobytes())
+        if is_plain:
+            continue
         steep = found._replace(pairs=pairs, rounding=slack)
         steep = swept(arrays(model), steep, sweeps_like(model, evaluate.entries))
         if np.count_nonzero(steep.pairs != found.pairs) <= settled:
