@@ -104,7 +104,7 @@ def find_best(master: Master, room: Floats) -> Best:
         if bound <= upper:
             upper, proof = bound, found
         gap, is_new = upper - mixture.value, len(master.columns) > known
-        is_sharp = master.is_small or is_stuck or sharp < 0.2 * master.tolerance
+        is_sharp = master.is_small or sharp < 0.2 * master.tolerance
         if gap <= enough or (not is_new and is_sharp):
             return Best(mixture, proof or found, upper, gap > master.tolerance * size)
         # If steps of policy iteration do not bring the bound nearer, the free problem is solved as a whole.
