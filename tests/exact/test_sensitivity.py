@@ -149,3 +149,20 @@ def test_what_cannot_be_worked_out_is_refused() -> None:
     assert "{'on': {'work': 0.5, 'rest': 0.5}}" in repr(half)
     with pytest.raises(ValueError, match="draws its actions at random"):
         half.alternatives()
+
+
+def test_ties_lose_nothing_at_all() -> None:
+    """Where two actions do the same, the loss is 0 and not what rounding left, in `advantages` and in the table."""
+    rows: list[tuple[int, str, int, float, float, float]] = []
+    for k in range(30):
+        for name in ("one", "other"):
+            rows += [
+                (k, name, min(k + 1, 29), 0.3, -k / 7.0, 1 / 3),
+                (k, name, max(k - 1, 0), 0.7, -k / 7.0, 1 / 3),
+            ]
+        rows += [(k, "bad", min(k + 1, 29), 1.0, -k / 7.0, 1 / 3)]
+    found = sj.solve(sj.models.from_transitions(rows))
+    advantages = found.worth.advantages.reshape(30, 3)
+    assert (advantages[:, :2] == 0.0).all()
+    assert (advantages[:29, 2] < -1e-3).all()
+    assert found.table()["loss"].to_list() == [0.0] * 30

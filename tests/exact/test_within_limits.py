@@ -178,3 +178,36 @@ def test_a_limit_at_its_very_edge() -> None:
     loose = sj.solve(model, limits=[at_least("duration", 1.0, per="steps")])
     assert loose.gain == pytest.approx(5.0, abs=1e-12)
     assert loose.prices == (0.0,)
+
+
+def test_a_limit_per_what_there_never_is() -> None:
+    """A limit counted per an amount that is 0 in the whole model gets a sentence, and so does one that is no limit."""
+    line = sj.models.from_dict(
+        {"line": {"answer": {"reward": 1, "duration": 1, "next": "line", "amounts": {"calls": 1, "lost": 0}}}}
+    )
+    with pytest.raises(
+        ValueError, match="there is never any lost in the model, so nothing can be counted per lost"
+    ):
+        sj.solve(line, limits=[sj.exact.at_most("calls", 1, per="lost")])
+    with pytest.raises(TypeError, match=r"limits has 3; make each limit with sojourn\.exact\.at_most"):
+        sj.solve(line, limits=3)  # type: ignore[arg-type]
+
+
+def test_a_limit_that_floats_prove_only_roughly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How near rounding lets one prove that a limit is kept is said in `findings`; too little of a proof is refused."""
+    line = sj.models.from_dict(
+        {
+            "line": {
+                "answer": {"reward": 1, "duration": 1, "next": "line", "amounts": {"lost": 0}},
+                "reject": {"reward": 3, "duration": 1, "next": "line", "amounts": {"lost": 4}},
+            }
+        }
+    )
+    limits = [sj.exact.at_most("lost", 1.0)]
+    assert sj.solve(line, limits=limits).findings == ()
+    monkeypatch.setattr("sojourn.exact.within_limits.bounds", lambda *_: (1.0, 2e-5))
+    found = sj.solve(line, limits=limits)
+    assert found.findings == ("floats prove lost per unit time at most 1 only to within 2e-05",)
+    monkeypatch.setattr("sojourn.exact.within_limits.bounds", lambda *_: (1.0, 2e-3))
+    with pytest.raises(sj.exact.NotSolvedError, match="whether the policy has lost per unit time at most 1;"):
+        sj.solve(line, limits=limits)

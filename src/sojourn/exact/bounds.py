@@ -228,8 +228,9 @@ class Solution:
         if self.values is not None:
             return self.notes  # what the model is like in the long run does not matter
         if not self.is_coarse or self.is_estimate:
-            return findings(self.model)
+            return (*self.notes, *findings(self.model))
         return (
+            *self.notes,
             f"the gain is known to within {self.upper - self.lower:.1g}; the states differ so much in worth that floats can do "
             "no better",
             *findings(self.model),

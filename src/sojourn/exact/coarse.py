@@ -17,7 +17,7 @@ import contextlib
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.direct import direct_policy_iteration
+from sojourn.exact.direct import Start, nearly_best
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.operators import Arrays, arrays
 from sojourn.models.chain import pairs_of
@@ -27,7 +27,6 @@ from sojourn.rules.kernel import kernel
 
 _COARSEST = 2000  # states
 _JOINED = 0.75  # at most so many groups for each state, or the model is not coarser enough to be worth it
-_NEAR = 1e-6  # the tolerance in coarser models
 _BRIEFEST = (
     0.01  # of the mean duration: the least in a coarser model, so that no group stays for ever without time
 )
@@ -98,16 +97,20 @@ def coarser(model: SMDP) -> tuple[SMDP, Ints]:
     return found, group
 
 
-def coarse_start(model: SMDP, otherwise: Ints) -> Ints:
-    """Return the pairs of the best policy of a coarser model, or `otherwise` if there is none."""
+def coarse_start(model: SMDP, otherwise: Ints) -> Start:
+    """Return the best policy of a coarser model, with how often states are visited there, or the pairs `otherwise`."""
     half, to_half = coarser(model)
     quarter, to_quarter = coarser(half)
+    start = Start(quarter.pair_offsets[:-1].copy())
     if quarter.num_states > _JOINED**2 * model.num_states:
-        return otherwise
-    pairs = quarter.pair_offsets[:-1].copy()
+        return Start(otherwise)
     if quarter.num_states > _COARSEST:
-        pairs = coarse_start(quarter, pairs)
+        start = coarse_start(quarter, start.pairs)
+    group = to_quarter[to_half]
     with contextlib.suppress(NotSolvedError):
-        found = direct_policy_iteration(quarter, pairs, _NEAR)
-        return pairs_of(model, np.asarray(found.policy)[to_quarter[to_half]])
-    return otherwise
+        pairs, law = nearly_best(quarter, start)
+        return Start(
+            pairs_of(model, quarter.action[pairs][group].astype(np.int64)),
+            None if law is None else law[group],
+        )
+    return Start(otherwise)

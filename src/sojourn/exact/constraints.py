@@ -44,6 +44,10 @@ class Constraint:
         divisor = model.amount(self.per)
         if divisor.min() < 0.0:
             check_divisor(model, self.per, divisor)  # which raises the error
+        if not divisor.any():
+            raise ValueError(
+                f"there is never any {self.per} in the model, so nothing can be counted per {self.per}; count per another amount"
+            )
         return self.sign * (model.amount(self.amount) - self.bound * divisor)
 
 
@@ -97,7 +101,7 @@ def checked_limits(given: Sequence[Constraint]) -> Sequence[Constraint]:
     """Return limits, or say what is wrong with them."""
     if isinstance(given, Constraint):
         raise TypeError("limits is a limit; put it into a list, limits=[...]")
-    for each in given:
+    for each in given if isinstance(given, Sequence) and not isinstance(given, str) else [given]:
         if not isinstance(each, Constraint):
             raise TypeError(
                 f'limits has {shown(each)}; make each limit with sojourn.exact.at_most("lost", 0.05, per="calls") or at_least'

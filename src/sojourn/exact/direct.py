@@ -9,8 +9,9 @@ because then the gain is what is earned over what is taken between two visits to
 and the bias is h = u - g w. This includes the states that the policy leaves for good. The state left out should be visited
 often, since u and w add up all that happens between two visits.
 
-Between two factorisations, the policy is improved again and again in sweeps of h <- h + 0.9 max (r - g d + P h - h), for about
-twice as long as a factorisation takes. This is what makes policies change in whole regions instead of along their borders.
+Between two factorisations, the policy is improved again and again in sweeps that raise h state by state, forward and backward in
+turn, for about twice as long as a factorisation takes. This is what makes policies change in whole regions instead of along
+their borders.
 
 The iteration stops when the bounds are near enough, or when no action is better by more than rounding.
 """
@@ -18,7 +19,7 @@ The iteration stops when the bounds are near enough, or when no action is better
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,7 +28,7 @@ from scipy.sparse import csgraph, linalg
 from sojourn.exact.bounds import Goal, Solution, proven
 from sojourn.exact.chains import LARGEST, valued
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.operators import Workers, evaluate_block, improve_block
+from sojourn.exact.operators import Arrays, Workers, arrays, evaluate_block, improve_block, relax
 from sojourn.models.chain import Chain, chain_of_pairs, classes_of, leading_to
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
@@ -40,7 +41,8 @@ _RARE = 1e6  # a state left out that is visited this much less often than anothe
 _HUB = 10.0  # times the square root of the number of states: a column with more entries is full
 _ULPS = 1e-15  # of the largest bias: what rounding does to a surplus
 _CORRECTIONS = 3  # at most
-_USUAL, _COARSE = 1e-8, 1e-6  # tolerances
+_USUAL, _NEARLY, _COARSE = 1e-8, 1e-6, 1e-6  # tolerances
+_SETTLED = 1e-3  # of the states: if a policy is improved in no more of them, it is nearly the best one
 _USELESS = 1e-3  # bounds that are further apart, relative to the largest reward per unit time, are no answer
 # Measured: seconds for an entry of the factors, for a row in a sweep, and for a state in a sweep.
 _PER_ENTRY, _PER_ROW, _PER_STATE = 7e-8, 1.3e-9, 4e-9
@@ -153,20 +155,7 @@ class Factored:
     def _factorise(self, chain: Chain, left_out: int) -> None:
         size = len(chain.reward)
         self._left_out, self._others = left_out, np.delete(np.arange(size), left_out)
-        system = _without(chain.matrix, left_out)
-        # A minimum degree of A' + A takes long where columns are full; the order by columns sets them aside.
-        full = bool(np.diff(system.indptr).max(initial=0) > _HUB * np.sqrt(size))
-        try:
-            self._factors = linalg.splu(
-                system,
-                permc_spec="COLAMD" if full else "MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": not full},
-            )
-        except (RuntimeError, MemoryError) as error:  # a RuntimeError if the matrix is singular
-            raise NotSolvedError(
-                f"the linear equations of a policy of {size} states cannot be solved: {error}"
-            ) from None
+        self._factors = factors_of(_without(chain.matrix, left_out))
         self._ahead = chain.matrix[[left_out]].toarray()[0][self._others]
         self._first = np.array([chain.reward[left_out], chain.duration[left_out]])
         earned = np.column_stack([chain.reward[self._others], chain.duration[self._others]])
@@ -185,18 +174,41 @@ class Factored:
 
     def valued(self) -> tuple[float, Floats]:
         """Return the gain and the bias, which is 0 in the state left out."""
-        return self._from_totals(self._first[0], self._totals[:, 0])
+        gains, biases = self._from_totals(self._first[:1], self._totals[:, :1])
+        return float(gains[0]), biases[0]
 
     def corrected(self, surplus: Floats) -> tuple[float, Floats]:
         """Return what to add to a gain and a bias whose surplus r - g d + P h - h is not 0 as it should be."""
-        return self._from_totals(float(surplus[self._left_out]), self._solve(surplus[self._others]))
+        gains, biases = self.corrections(surplus[None])
+        return float(gains[0]), biases[0]
 
-    def _from_totals(self, earned: float, totals: Floats) -> tuple[float, Floats]:
+    def corrections(self, surpluses: Floats) -> tuple[Floats, Floats]:
+        """Return the same for several surpluses, [which, state], at once."""
+        return self._from_totals(surpluses[:, self._left_out], self._solve(surpluses[:, self._others].T))
+
+    def _from_totals(self, earned: Floats, totals: Floats) -> tuple[Floats, Floats]:
         between = self._first[1] + self._ahead @ self._totals[:, 1]
-        gain = float((earned + self._ahead @ totals) / between)
-        bias = np.zeros(len(self._others) + 1)
-        bias[self._others] = totals - gain * self._totals[:, 1]
-        return gain, bias
+        gains = (earned + self._ahead @ totals) / between
+        biases = np.zeros((len(gains), len(self._others) + 1))
+        biases[:, self._others] = (totals - self._totals[:, 1:] * gains).T
+        return gains, biases
+
+
+def factors_of(system: Sparse) -> Any:
+    """Return SuperLU's factors, without pivoting, of an M-matrix in which each row has a diagonal of at least its sum."""
+    # A minimum degree of A' + A takes long where columns are full; the order by columns sets them aside.
+    full = bool(np.diff(system.indptr).max(initial=0) > _HUB * np.sqrt(system.shape[0]))
+    try:
+        return linalg.splu(
+            system,
+            permc_spec="COLAMD" if full else "MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": not full},
+        )
+    except (RuntimeError, MemoryError) as error:  # a RuntimeError if the matrix is singular
+        raise NotSolvedError(
+            f"the linear equations of a policy of {system.shape[0]} states cannot be solved: {error}"
+        ) from None
 
 
 def _without(matrix: Sparse, left_out: int) -> Sparse:
@@ -229,12 +241,18 @@ class Evaluated(NamedTuple):
     rounding: float
 
 
+class Start(NamedTuple):
+    """A policy to begin with, by its pairs, and perhaps a guess of how often it visits each state."""
+
+    pairs: Ints
+    law: Floats | None = None
+
+
 class _Evaluator:
     """Evaluates one policy after the other, and remembers which states are visited often."""
 
-    def __init__(self, model: SMDP, workers: Workers) -> None:
-        self._model, self._crew = model, workers
-        self._law: Floats | None = None
+    def __init__(self, model: SMDP, workers: Workers, law: Floats | None) -> None:
+        self._model, self._crew, self.law = model, workers, law
         self._surplus, self._spare = np.empty((2, model.num_states))
         self.entries = 0
 
@@ -248,8 +266,8 @@ class _Evaluator:
             best = max(classes, key=lambda states: _gain_of(chain, states))
             pairs = leading_to(self._model, best, pairs)
             chain, classes = chain_of_pairs(self._model, pairs), [best]
-        factored = Factored(chain, classes[0], self._law)
-        self._law, self.entries = factored.law, factored.entries
+        factored = Factored(chain, classes[0], self.law)
+        self.law, self.entries = factored.law, factored.entries
         gain, bias = factored.valued()
         found = self._with_rounding(pairs, gain, bias)
         for _ in range(_CORRECTIONS):
@@ -276,9 +294,9 @@ def _gain_of(chain: Chain, states: Ints) -> float:
 
 @one_thread()
 def direct_policy_iteration(
-    model: SMDP, pairs: Ints, tolerance: float | None = None, *, max_iterations: int = 1000
+    model: SMDP, start: Ints | Start, tolerance: float | None = None, *, max_iterations: int = 1000
 ) -> Solution:
-    """Return an optimal policy of a model whose gain is one number, found from the policy that takes `pairs`.
+    """Return an optimal policy of a model whose gain is one number, found from the policy `start`.
 
     With a tolerance, the iteration stops when the bounds are that near, and otherwise when no action is better by more than
     rounding. If the bounds are then still further apart than the tolerance asks, floats can do no better, and
@@ -296,10 +314,13 @@ def direct_policy_iteration(
     goal = Goal(model, _USUAL if tolerance is None else tolerance)
     ratio, surplus = np.empty((2, model.num_states))
     with Workers(model) as workers, np.errstate(all="ignore"):
-        found, iterations = _iterated(model, workers, pairs, tolerance, max_iterations)
+        start = start if isinstance(start, Start) else Start(start)
+        found, iterations = _iterated(model, workers, start, tolerance, max_iterations)[:2]
         lower, upper, _ = proven(model, found.bias, found.pairs)
-        _check_useful(model, found, upper - lower)
         gain = min(max(found.gain, lower), upper)
+        is_coarse = upper - lower > goal.allowed(found.pairs, gain)
+        if is_coarse or tolerance is None:
+            _check_useful(model, found, upper - lower)
         workers.sweep(improve_block, found.bias, gain, 0.0, False, found.pairs.copy(), ratio, surplus)
     return Solution(
         model=model,
@@ -312,18 +333,30 @@ def direct_policy_iteration(
         iterations=iterations,
         solver="policy iteration",
         seconds=time.perf_counter() - began,
-        is_coarse=upper - lower > goal.allowed(found.pairs, gain),
+        is_coarse=is_coarse,
     )
 
 
+@one_thread()
+def nearly_best(model: SMDP, start: Start) -> Start:
+    """Return a policy that changes in hardly any state if it is evaluated and improved again."""
+    with Workers(model) as workers, np.errstate(all="ignore"):
+        found, _, law = _iterated(model, workers, start, _NEARLY, 1000, _SETTLED * model.num_states)
+        return Start(found.pairs, law)
+
+
 def _iterated(
-    model: SMDP, workers: Workers, pairs: Ints, tolerance: float | None, max_iterations: int
-) -> tuple[Evaluated, int]:
-    """Return the last policy and the number of factorisations."""
+    model: SMDP, workers: Workers, start: Start, tolerance: float | None, max_iterations: int, settled: float = -1.0
+) -> tuple[Evaluated, int, Floats | None]:  # fmt: skip
+    """Return the last policy, the number of factorisations, and how often each state is visited.
+
+    The policy is the last one, too, if it was improved in at most so many states as `settled` says.
+    """
     ratio, surplus = np.empty((2, model.num_states))
-    evaluate, seen = _Evaluator(model, workers), set[bytes]()
+    evaluate, seen, pairs = _Evaluator(model, workers, start.law), set[bytes](), start.pairs
     goal = None if tolerance is None else Goal(model, tolerance)
     is_coarse = tolerance is not None and tolerance > _COARSE  # so that sweeps may be enough
+    is_plain = False
     for iteration in range(1, max_iterations + 1):
         found = evaluate(pairs)
         if not (np.isfinite(found.gain) and np.isfinite(found.bias).all()):
@@ -332,15 +365,25 @@ def _iterated(
         workers.sweep(
             improve_block, found.bias, found.gain, 4.0 * found.rounding + slack, False, pairs, ratio, surplus
         )
-        done = (pairs == found.pairs).all() or found.pairs.tobytes() in seen
-        if done or _near(model, found, ratio, goal):
-            return found, iteration
+        met = found.pairs.tobytes() in seen
+        if (pairs == found.pairs).all() or (met and is_plain) or _near(model, found, ratio, goal):
+            return found, iteration, evaluate.law
+        if met:  # sweeps may lead to a policy once more; without them only rounding does
+            is_plain = True
+            seen.clear()
         seen.add(found.pairs.tobytes())
-        seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
-        most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
-        swept = _swept(workers, found._replace(pairs=pairs, rounding=slack), ratio, surplus, most)
-        if is_coarse and _near(model, swept, ratio, goal):
-            return swept, iteration
+        if is_plain:
+            continue
+        steep = found._replace(pairs=pairs, rounding=slack)
+        steep = swept(arrays(model), steep, sweeps_like(model, evaluate.entries))
+        if np.count_nonzero(steep.pairs != found.pairs) <= settled:
+            return steep, iteration, evaluate.law
+        if is_coarse:
+            workers.sweep(
+                improve_block, steep.bias, found.gain, 0.0, False, steep.pairs.copy(), ratio, surplus
+            )
+            if _near(model, steep, ratio, goal):
+                return steep, iteration, evaluate.law
     lower, upper, _ = proven(model, found.bias, found.pairs)
     raise NotSolvedError(
         f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "
@@ -348,13 +391,17 @@ def _iterated(
     )
 
 
-def _swept(workers: Workers, found: Evaluated, ratio: Floats, surplus: Floats, most: int) -> Evaluated:
-    """Improve the policy, in place, in up to `most` sweeps or until it no longer changes; `surplus` is that of its bias."""
-    before, bias = found.pairs.copy(), found.bias
+def sweeps_like(model: SMDP, entries: float) -> int:
+    """Return how many sweeps to take beside a factorisation with so many entries."""
+    seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
+    return min(max(int(_SHARE * _PER_ENTRY * entries / seconds), _FEWEST), _MOST)
+
+
+def swept(model: Arrays, found: Evaluated, most: int) -> Evaluated:
+    """Improve the policy, in place, in up to `most` sweeps, forward and backward in turn, or until it no longer changes."""
+    before, bias = found.pairs.copy(), found.bias.copy()
     for sweep in range(1, most + 1):
-        bias = bias + _DAMPING * surplus
-        bias -= bias[0]
-        workers.sweep(improve_block, bias, found.gain, found.rounding, False, found.pairs, ratio, surplus)
+        relax(model, bias, found.gain, found.rounding, sweep % 2 == 0, found.pairs)
         if sweep % _BETWEEN_LOOKS == 0:
             if (found.pairs == before).all():
                 break
@@ -385,7 +432,7 @@ def improved_policy(model: SMDP, pairs: Ints, bias: Floats, gain: float, enough:
         if upper <= enough or (better == pairs).all():
             return BetterPolicy(None, upper, residual)
         steep = better.copy()
-        _swept(workers, Evaluated(better, gain, bias, slack), ratio, surplus, _MOST // 2)
+        swept(arrays(model), Evaluated(better, gain, bias, slack), _MOST // 2)
     return BetterPolicy(steep if (better == pairs).all() else better, upper, residual)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -70,6 +71,7 @@ class Master:
         self.last: Solution | None = None
         self.rounds = 0
         self._is_factored: bool | None = None
+        self._law: Floats | None = None  # of the last policy that was factorised
         self._seen: set[bytes] = set()
 
     @property
@@ -83,7 +85,10 @@ class Master:
         Each reward is rounded up by more than its sum can have been rounded down, so that upper bounds hold.
         """
         priced = self._priced(weight, prices)
-        self.last = self.solver(priced, tolerance or self.tolerance, self.last)
+        last = self.last
+        if last is not None and self.is_factored:
+            last = replace(last, policy=self.model.action[self._best_at(weight, prices).pairs])
+        self.last = self.solver(priced, tolerance or self.tolerance, last)
         self._add(pairs_of(self.model, self.last.policy))
         return self.last
 
@@ -106,39 +111,49 @@ class Master:
         """Whether policies are evaluated by factorisations, so that biases at all prices are known with the columns."""
         return all(column.biases is not None for column in self.columns)
 
-    def improved(self, mixture: Mixture, enough: float) -> Improved:
-        """Return what the best known policy proves at the prices of a mixture; unless that is enough, add a better policy.
+    def improved(self, weight: float, prices: Floats, enough: float = -np.inf) -> Improved:
+        """Return what the best known policy for weight a - prices f proves; unless that is enough, add a better policy.
 
         This is one step of policy iteration, instead of all of them. Its bias at any prices is a sum of biases that are
         known, so a policy takes one factorisation, whatever the prices are.
         """
-        values = [column.reward - float(mixture.prices @ column.excess) for column in self.columns]
-        slack = _TIE * max(abs(value) for value in values)
-        latest = max(at for at, value in enumerate(values) if value >= max(values) - slack)
-        column, priced = self.columns[latest], self._priced(1.0, mixture.prices)
+        column, priced = self._best_at(weight, prices), self._priced(weight, prices)
+        value = weight * column.reward - float(prices @ column.excess)
         assert column.biases is not None
-        bias = column.biases[0] - mixture.prices @ column.biases[1:]
-        better = improved_policy(priced, column.pairs, bias, values[latest], enough)
+        bias = weight * column.biases[0] - prices @ column.biases[1:]
+        better = improved_policy(priced, column.pairs, bias, value, enough)
         if better.pairs is not None:
             self._add(better.pairs)
         return Improved(bias, better.upper, better.residual)
 
-    def classes(self, pairs: Ints) -> list[PolicyColumn]:
+    def _best_at(self, weight: float, prices: Floats) -> PolicyColumn:
+        """Return the latest of the best known policies for the rewards weight a - prices f."""
+        values = [weight * column.reward - float(prices @ column.excess) for column in self.columns]
+        slack = _TIE * max(abs(value) for value in values)
+        return self.columns[max(at for at, value in enumerate(values) if value >= max(values) - slack)]
+
+    def classes(self, pairs: Ints, *, with_biases: bool = True) -> list[PolicyColumn]:
         """Return a column for each recurrent class of a policy."""
         chain = chain_of_pairs(self.model, pairs)
         classes = classes_of(chain)
         return [
-            self._column(pairs if len(classes) == 1 else leading_to(self.model, states, pairs), chain, states)
+            self._column(
+                pairs if len(classes) == 1 else leading_to(self.model, states, pairs),
+                chain,
+                states,
+                with_biases,
+            )
             for states in classes
         ]
 
-    def _column(self, pairs: Ints, chain: Chain, states: Ints) -> PolicyColumn:
+    def _column(self, pairs: Ints, chain: Chain, states: Ints, with_biases: bool) -> PolicyColumn:
         visits = np.zeros(self.model.num_states)
         taken, biases = np.array([self.model.reward[pairs], *(f[pairs] for f in self.excess)]), None
         if self._factorises(chain):
             whole = chain if len(states) == len(chain.reward) else chain_of_pairs(self.model, pairs)
-            factored = Factored(whole, states)
-            visits, biases = factored.law, np.array([_refined(factored, whole, each)[1] for each in taken])
+            factored = Factored(whole, states, self._law)
+            visits = self._law = factored.law
+            biases = _refined(factored, whole, taken)[1] if with_biases else None
         else:
             visits[states] = stationary(chain.matrix[states][:, states])
         visits = visits / (visits @ chain.duration)
@@ -156,17 +171,19 @@ class Master:
     def valued(self, chain: Chain, rewards: Sequence[Floats]) -> list[tuple[float, Floats]]:
         """Return the gain and the bias of a chain with one recurrent class for each of some rewards."""
         if self._factorises(chain):
-            factored = Factored(chain, classes_of(chain)[0])
-            return [_refined(factored, chain, each) for each in rewards]
+            factored = Factored(chain, classes_of(chain)[0], self._law)
+            gains, biases = _refined(factored, chain, np.array(rewards))
+            return list(zip(gains.tolist(), biases, strict=True))
         found = [valued(chain._replace(reward=each)) for each in rewards]
         return [(float(each.gains[0]), each.bias) for each in found]
 
 
-def _refined(factored: Factored, chain: Chain, reward: Floats) -> tuple[float, Floats]:
-    """Return a gain and a bias, corrected once for what rounding left of r - g d + P h - h."""
-    gain, bias = factored.corrected(reward)
-    more, further = factored.corrected(reward - gain * chain.duration + chain.matrix @ bias - bias)
-    return gain + more, bias + further
+def _refined(factored: Factored, chain: Chain, rewards: Floats) -> tuple[Floats, Floats]:
+    """Return gains and biases, corrected once for what rounding left of r - g d + P h - h."""
+    gains, biases = factored.corrections(rewards)
+    left = rewards - np.outer(gains, chain.duration) + (chain.matrix @ biases.T).T - biases
+    more, further = factored.corrections(left)
+    return gains + more, biases + further
 
 
 # --- Mixtures -------------------------------------------------------------------------------

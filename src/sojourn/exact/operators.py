@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ULP = 2.0**-53
 _SMALLEST = 5e-324
 _LARGEST = 1.7e308  # rounded down
+_STAYS = 1.0 - 1e-9  # where one stays with more, rounding spoils the probability of leaving
 _ROWS_FOR_THREADS = 200_000  # with fewer, handing out the work takes longer than the work
 _ROWS_IN_PYTHON = 1000  # up to this many, a few sweeps in Python are done sooner than they could be compiled
 
@@ -111,6 +112,38 @@ def improve_block(
             pairs[state] = best_pair
         ratio[state] = highest
         surplus[state] = most
+
+
+@kernel
+def relax(model: Arrays, bias: Floats, gain: float, slack: float, is_backward: bool, pairs: Ints) -> None:
+    """Improve the policy as `improve_block` does, and with it the bias of each state before the next one is looked at.
+
+    The bias of a state becomes the largest with which no pair has a surplus there. What is new travels through all states in
+    one sweep, if it travels in their order (Gauss and Seidel).
+    """
+    for step in range(len(bias)):
+        state = len(bias) - 1 - step if is_backward else step
+        most = -np.inf
+        rise = -np.inf
+        own = -np.inf
+        best_pair = pairs[state]
+        for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
+            ahead = 0.0
+            stays = 0.0
+            for row in range(np.uintp(model.row_offsets[pair]), np.uintp(model.row_offsets[pair + 1])):
+                ahead += model.probability[row] * bias[np.uintp(model.successor[row])]
+                if model.successor[row] == state:
+                    stays += model.probability[row]
+            left = model.reward[pair] - gain * model.duration[pair] + (ahead - bias[state])
+            rise = max(rise, left / (1.0 - stays) if stays < _STAYS else left)
+            if pair == pairs[state]:
+                own = left
+            if left > most:
+                most = left
+                best_pair = pair
+        if not own >= most - slack:
+            pairs[state] = best_pair
+        bias[state] += rise
 
 
 @kernel

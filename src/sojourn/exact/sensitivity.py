@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sojourn.exact.policies import PolicyValue
 
 MOST_STATES = 1000  # of a model whose alternatives are worked out, with a matrix of all states by all states
+_TIE = 1e-14  # relative to what it is the difference of: a loss below is rounding
 _ROUNDING = 1e-11  # of the largest terms
 
 
@@ -76,9 +77,14 @@ def sensitivity(worth: PolicyValue) -> Sensitivity:
 
 
 def losses(model: SMDP, gain: float, bias: Floats) -> Floats:
-    """Return h(s) - (r - g d + P h) for every pair: what taking it once loses, given the best gain and bias."""
-    ahead = model.reward - gain * model.duration + expected(model, bias)
-    return np.asarray(bias[model.state_of_pair()] - ahead)
+    """Return h(s) - (r - g d + P h) for every pair: what taking it once loses, given the best gain and bias.
+
+    It is 0 where rounding alone may have made it.
+    """
+    own = bias[model.state_of_pair()]
+    lost = own - (model.reward - gain * model.duration + expected(model, bias))
+    terms = np.abs(own) + np.abs(model.reward) + abs(gain) * model.duration + expected(model, np.abs(bias))
+    return np.where(np.abs(lost) <= _TIE * terms, 0.0, lost)
 
 
 class Alternatives(NamedTuple):

@@ -196,8 +196,8 @@ def _without_sweeps(model: SMDP, tolerance: float, reached: Reached, budget: flo
     found = refused = None
     if budget < math.inf:
         try:
-            pairs = coarse_start(model, reached.pairs) if model.num_states > _HUGE else reached.pairs
-            found = direct_policy_iteration(model, pairs, tolerance)
+            start = coarse_start(model, reached.pairs) if model.num_states > _HUGE else reached.pairs
+            found = direct_policy_iteration(model, start, tolerance)
         except NotSolvedError as error:
             refused = error
     if found is not None and not found.is_coarse:

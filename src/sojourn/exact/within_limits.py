@@ -44,8 +44,16 @@ from sojourn.rules.arrays import Floats
 
 _EXACT = 1e-13  # the tolerance in small models, which are solved as exactly as floats allow
 _KEPT = 1e-9  # of its size: an excess up to here is rounding, since amounts are known to about 12 digits
+_KNOWN = 1e-4  # of its size: if rounding hides a larger excess, it is not known whether a limit is kept
 _ROUNDING = 1e-14  # of its size: where a free policy is at its limit
+_TURNS = 16  # policies between two others that are looked at; as a rule ten are enough
 _ROUNDS = 500  # policies; thirty are many
+_PRICES = (
+    1.0,
+    4.0,
+    16.0,
+    np.inf,
+)  # tried, relative to what the free policy earns per unit of what is limited
 _SHARP, _COARSE = (
     0.05,
     1e-3,
@@ -66,7 +74,7 @@ def within_limits(master: Master, limits: Sequence[Constraint], given: SMDP) -> 
     else:
         room = make_feasible(master, limits, given)
         best = _in_fewer_states(master, find_best(master, room), room)
-    return _solution(master, best, limits, time.perf_counter() - began)
+    return _solution(master, best, limits, given, time.perf_counter() - began)
 
 
 class Best(NamedTuple):
@@ -80,26 +88,30 @@ class Best(NamedTuple):
 
 def find_best(master: Master, room: Floats) -> Best:
     """Add policies until no policy can make the best mixture of them better; excesses may be as large as `room`."""
-    upper, proof, sharp = np.inf, None, master.tolerance
+    upper, proof, sharp, is_stuck = np.inf, None, master.tolerance, False
+    before, last_gap = -np.inf, np.inf
     for _ in range(_ROUNDS):
         mixture, known = best_mixture(master.columns, room), len(master.columns)
         size = _size(master, mixture)
         enough = (_EXACT if master.is_small else master.tolerance) * size
         allowed = float(mixture.prices @ room)
         found = (
-            master.improved(mixture, mixture.value - allowed + enough)
-            if master.is_factored
+            master.improved(1.0, mixture.prices, mixture.value - allowed + enough)
+            if master.is_factored and not is_stuck
             else master.best(1.0, mixture.prices, sharp)
         )
         bound = found.upper + allowed
         if bound <= upper:
             upper, proof = bound, found
-        gap, is_stuck = upper - mixture.value, len(master.columns) == known
-        is_sharp = master.is_small or master.is_factored or sharp < 0.2 * master.tolerance
-        if gap <= enough or (is_stuck and is_sharp):
+        gap, is_new = upper - mixture.value, len(master.columns) > known
+        is_sharp = master.is_small or sharp < 0.2 * master.tolerance
+        if gap <= enough or (not is_new and is_sharp):
             return Best(mixture, proof or found, upper, gap > master.tolerance * size)
+        # If steps of policy iteration do not bring the bound nearer, the free problem is solved as a whole.
+        is_stuck = not is_new or (mixture.value - before <= enough and gap > 0.5 * last_gap)
+        before, last_gap = mixture.value, gap
         sharp = 0.1 * master.tolerance
-        if not is_stuck:
+        if is_new:
             sharp = min(max(_SHARP * gap / size, sharp), _COARSE)
     raise NotSolvedError(
         f"after {_ROUNDS} policies the best gain within the limits is known to be between {mixture.value:.9g} and "
@@ -126,6 +138,8 @@ def make_feasible(master: Master, limits: Sequence[Constraint], given: SMDP) -> 
     for at, limit in enumerate(limits):
         if all(column.excess[at] > 0.0 for column in master.columns):
             price = np.eye(len(limits))[at]
+            if master.is_factored and _stepped(master, at, price):
+                continue
             found = master.best(0.0, price, None if master.is_small else _COARSE)
             if master.columns[-1].excess[at] > 0.0:
                 found = master.best(0.0, price)
@@ -144,6 +158,17 @@ def make_feasible(master: Master, limits: Sequence[Constraint], given: SMDP) -> 
     raise NotSolvedError(
         f"after {_ROUNDS} policies it is not known whether all limits can be kept; loosen one"
     )
+
+
+def _stepped(master: Master, at: int, price: Floats) -> bool:
+    """Try to keep a limit by a few steps of policy iteration at higher and higher prices; return whether one does."""
+    column = master.columns[0]
+    for times in _PRICES:
+        weight = 0.0 if times == np.inf else column.size[1 + at] / (column.size[0] or 1.0) / times
+        master.improved(weight, price)
+        if master.columns[-1].excess[at] <= 0.0:
+            return True
+    return False
 
 
 def _alone(master: Master, limit: Constraint, given: SMDP) -> str:
@@ -190,19 +215,24 @@ def _in_fewer_states(master: Master, best: Best, room: Floats) -> Best:
     first, target = over.pairs, under.pairs
     weight = np.append(0.0, np.cumsum(over.visits[apart] + under.visits[apart]))
     low, high = 0, len(apart)
-    while high - low > 1:
-        # Halve what the states between weigh, since the limit is rather passed where there are many visits.
-        middle = int(np.searchsorted(weight, (weight[low] + weight[high]) / 2.0))
+    above, below = (float(column.excess[at] - room[at]) for column in (over, under))
+    for turn in range(_TURNS):
+        if high - low <= 1:
+            break
+        # The excess falls about as the weight of the states that are changed grows (rule of false position), or anyhow.
+        fallen = weight[low] + (weight[high] - weight[low]) * above / (above - below)
+        middle = (low + high) // 2 if turn % 2 else int(np.searchsorted(weight, fallen))
         middle = min(max(middle, low + 1), high - 1)
         pairs = first.copy()
         pairs[apart[:middle]] = target[apart[:middle]]
-        classes = master.classes(pairs)
+        classes = master.classes(pairs, with_biases=False)
         if len(classes) > 1:
             return best
-        if classes[0].excess[at] > room[at]:
-            low, over = middle, classes[0]
+        excess = float(classes[0].excess[at] - room[at])
+        if excess > 0.0:
+            low, over, above = middle, classes[0], excess
         else:
-            high, under = middle, classes[0]
+            high, under, below = middle, classes[0], excess
     if over.excess[at] <= room[at] or over is under:
         return best
     share = (room[at] - under.excess[at]) / (over.excess[at] - under.excess[at])
@@ -218,7 +248,9 @@ def _in_fewer_states(master: Master, best: Best, room: Floats) -> Best:
     return best._replace(mixture=mixture)
 
 
-def _solution(master: Master, best: Best, limits: Sequence[Constraint], seconds: float) -> Solution:
+def _solution(
+    master: Master, best: Best, limits: Sequence[Constraint], given: SMDP, seconds: float
+) -> Solution:
     """Return the mixture as one policy, with what is proven about it."""
     model = master.model
     weight = drawn(model, master.columns, best.mixture.shares)
@@ -228,12 +260,20 @@ def _solution(master: Master, best: Best, limits: Sequence[Constraint], seconds:
     first = model.pair_offsets[:-1]
     rewards = [mixed.reward, *(np.add.reduceat(weight * each, first) for each in master.excess)]
     (gain, bias), *others = master.valued(chain, rewards)
+    notes: tuple[str, ...] = ()
     for limit, reward, (_, each) in zip(limits, rewards[1:], others, strict=True):
         size = max(column.size[1 + limits.index(limit)] for column in master.columns)
-        if not bounds(repriced(mixed, reward), each, states)[1] <= 10.0 * _KEPT * size:
+        above = bounds(repriced(mixed, reward), each, states)[1]
+        if not above <= _KNOWN * size:
             raise NotSolvedError(
                 f"rounding does not allow to say whether the policy has {limit}; scale amounts to similar sizes"
             )
+        if above > 10.0 * _KEPT * size:
+            mixed_columns = zip(best.mixture.shares, master.columns, strict=False)
+            divisor = sum(
+                share * float(one.visits @ given.amount(limit.per)[one.pairs]) for share, one in mixed_columns
+            )
+            notes += (f"floats prove {limit} only to within {above / divisor:.1g}",)
     lower = min(bounds(mixed, bias, states)[0], best.upper)
     policy = np.zeros((model.num_states, model.num_actions))
     policy[model.state_of_pair(), model.action] = weight
@@ -251,4 +291,5 @@ def _solution(master: Master, best: Best, limits: Sequence[Constraint], seconds:
         is_coarse=best.is_coarse,
         limits=tuple(limits),
         prices=tuple(best.mixture.prices.tolist()),
+        notes=notes,
     )

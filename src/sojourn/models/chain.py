@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse import linalg
+from scipy.sparse import csgraph, linalg
 
 from sojourn.data.numbers import listed, nearest, shown, unmasked
 from sojourn.models.structure import recurrent_classes
@@ -275,22 +275,30 @@ def _dot(one: Floats, other: Floats) -> float:
     return float(np.einsum("i,i", one, other))
 
 
+def steps_to(model: SMDP, target: Ints, usable: Flags | None = None) -> Floats:
+    """Return the least number of steps in which each state may get to `target`; infinity if it cannot.
+
+    `usable` says which pairs may be taken, by default all.
+    """
+    counts, state = np.diff(model.row_offsets), model.state_of_pair()
+    rows = slice(None) if usable is None else np.repeat(usable, counts)
+    source, size = np.repeat(state, counts)[rows], (model.num_states, model.num_states)
+    back = sparse.csr_array((np.ones(len(source)), (model.successor[rows], source)), shape=size)
+    if not target.size:
+        return np.full(model.num_states, np.inf)
+    return np.asarray(csgraph.dijkstra(back, unweighted=True, indices=target, min_only=True))
+
+
 def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
     """Return the policy changed so that every state that can lead to `target` does.
 
     `usable` says which pairs may be taken, by default all. States in the target, and those from which it cannot be reached,
     keep their pairs.
     """
-    pairs = pairs.copy()
-    reached = np.zeros(model.num_states, dtype=bool)
-    reached[target] = True
-    state = model.state_of_pair()
-    usable = np.ones(model.num_pairs, dtype=bool) if usable is None else usable
-    while True:
-        leads = usable & np.logical_or.reduceat(reached[model.successor], model.row_offsets[:-1])
-        new = np.flatnonzero(leads & ~reached[state])
-        if not new.size:
-            return pairs
-        states, first = np.unique(state[new], return_index=True)
-        pairs[states] = new[first]
-        reached[states] = True
+    pairs, state, steps = pairs.copy(), model.state_of_pair(), steps_to(model, target, usable)
+    ahead = np.minimum.reduceat(steps[model.successor], model.row_offsets[:-1])
+    nearer = (ahead < steps[state]) & np.isfinite(ahead)
+    new = np.flatnonzero(nearer if usable is None else nearer & usable)
+    states, first = np.unique(state[new], return_index=True)
+    pairs[states] = new[first]
+    return pairs
