@@ -17,17 +17,20 @@ from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
 from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
+from sojourn.exact.logs.censoring import Unfinished
+from sojourn.exact.logs.closing import closed, counted, outlasting
+from sojourn.exact.logs.cycles import Weighted, weighted
 from sojourn.exact.logs.fit import (
     Fit,
     LogRows,
-    Weighted,
     Worth,
     advantage,
     fitted,
     fitted_sums,
+    fitted_unfinished,
     padded,
     sides,
-    weighted,
+    tail_doubt,
     with_known,
     worth,
 )
@@ -177,7 +180,7 @@ class Log:
     """A log of past decisions, as `read_log` returns it.
 
     `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed;
-    `censored` is how many rows were left out because their end was not seen. Rates are per `per`.
+    `censored` is how many rows were not seen to end. Rates are per `per`.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
@@ -196,9 +199,11 @@ class Log:
         *,
         censored: int = 0,
         per: str = "unit time",
+        unfinished: Unfinished | None = None,
     ) -> None:
         self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
-        kept, at, states, changed = _closed(rows, trajectory, labels[0])
+        ended = np.ones(len(rows.state), dtype=bool) if unfinished is None else unfinished.ended
+        kept, at, states, changed = closed(rows, trajectory, labels, ended)
         self.findings = (*findings, *changed)
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
@@ -207,12 +212,19 @@ class Log:
             kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
         self._rows: LogRows | None = kept
         self._size, self._totals = len(kept.state), (float(kept.duration.sum()), float(kept.reward.sum()))
-        self._entered = np.bincount(kept.next_state, minlength=len(states))
+        ended = ended[at]
+        self._entered = np.bincount(kept.next_state[ended], minlength=len(states))
         self._kept = at
+        self._is_complete = bool(ended.all())
         self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
         if not self._totals[0] > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
+        if unfinished is not None and not self._is_complete:
+            start = None if unfinished.start is None else unfinished.start[at]
+            known = Unfinished(ended, start, unfinished.law)
+            self.fit, self._rows = fitted_unfinished(kept, len(states), known)
+            self.findings += outlasting(self.fit, (self.states, self.actions), unfinished.law)
 
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
@@ -357,8 +369,11 @@ class Log:
         # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
         entered = self._entered - fit.visits
         known = (fit.known & (fit.taken > 0)).any()  # then the rows are not what is expected
-        rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
+        is_counted = self._is_complete and not known
+        rate = (earned + float(entered @ found.bias)) / clock if is_counted else found.gain
+        doubt = tail_doubt(fit, found)
         below, above = sides(self._rows, fit, level, found, np.ones(fit.num_states, dtype=bool))
+        below, above = below + doubt[0], above + doubt[1]
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
 
     def markov(self) -> MarkovCheck:
@@ -412,7 +427,7 @@ class Log:
         gain, low, high = self._interval(found, policy, level)
         reached = (found.weight(fit) >= _SELDOM * found.visits.sum()) & ~fit.known
         answer = None
-        if self._probability is not None and self._rows is not None:
+        if self._probability is not None and self._rows is not None and self._is_complete:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
         return LogEvaluation(
@@ -429,7 +444,9 @@ class Log:
         below, above = sides(self._rows, fit, level, found, usual)
         # How much the gain would differ if every action might lead wherever its state has led.
         shift = worth(padded(fit), found.share).gain - found.gain
-        low, high = min(below, -half) + min(shift, 0.0), max(above, half) + max(shift, 0.0)
+        doubt = tail_doubt(fit, found)
+        low = min(below, -half) + min(shift, 0.0) + doubt[0]
+        high = max(above, half) + max(shift, 0.0) + doubt[1]
         return found.gain, found.gain + low, found.gain + high
 
     def _shares(self, policy: Policy) -> Floats:
@@ -458,58 +475,6 @@ class Log:
             at = self.states.index(state)
             share[self.fit.offsets[at] : self.fit.offsets[at + 1]] = given
         return share
-
-
-# --- Where rows lead ------------------------------------------------------------------------
-
-
-def _closed(
-    rows: LogRows, trajectory: Ints, labels: tuple[Label, ...]
-) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
-    """Return the rows that lead to states which are left again, their places, those states, and what was changed.
-
-    A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
-    starts again. Other rows that lead to such a state are left out, since the log does not say what follows.
-    """
-    after, findings = rows.next_state.copy(), []
-    left = np.zeros(len(labels), dtype=bool)
-    left[rows.state] = True
-    ends = np.flatnonzero(np.diff(trajectory) != 0)
-    stops = ends[~left[after[ends]]]
-    if stops.size:
-        after[stops] = rows.state[stops + 1]
-        findings.append(
-            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
-            f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
-        )
-    kept = np.ones(len(after), dtype=bool)
-    while True:
-        left = np.zeros(len(labels), dtype=bool)
-        left[rows.state[kept]] = True
-        lost = kept & ~left[after]
-        if not lost.any():
-            break
-        kept &= ~lost
-    missing = np.flatnonzero(~kept)
-    if missing.size:
-        findings.append(
-            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
-            f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
-        )
-    if not kept.any():
-        raise ValueError(
-            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
-        )
-    at = np.flatnonzero(kept)
-    if not missing.size:
-        return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
-    taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
-    return taken, at, np.flatnonzero(left), tuple(findings)
-
-
-def counted(count: int, one: str, several: str) -> str:
-    """Return a number of things in words."""
-    return f"{count:,} {one if count == 1 else several}"
 
 
 def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ import polars as pl
 from sojourn.data.child import is_number
 from sojourn.data.numbers import nearest, shown, unmasked
 from sojourn.exact.logs.bins import Bins
-from sojourn.exact.logs.decision_log import Log, counted
+from sojourn.exact.logs.censoring import LAWS
+from sojourn.exact.logs.closing import counted
+from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.log_reader import (
     Columns,
     Labels,
@@ -62,6 +64,8 @@ def read_events(  # one argument for each column, as in `read_log`
     reward: Amount | None = None,
     earning: Amount | None = None,
     ends: str = "censored",
+    until: Any = None,
+    durations: str = LAWS[0],
     per: str | None = None,
 ) -> Log:
     """Return the log in a table of events: files, frames, or columns by name, as for `read_log`.
@@ -75,10 +79,15 @@ def read_events(  # one argument for each column, as in `read_log`
     Either is a column, a number, or a function of the row such as `lambda row: -2.0 * row["miles"]`. It is called once with whole
     columns, or, if it cannot compute with them, once for each row. If neither is given, the column "reward" is used.
 
-    `ends` says what follows the last row of a unit: "censored", not seen, so that the row is left out and counted; "renew", the
+    `ends` says what follows the last row of a unit: "censored", not seen; "renew", the
     unit ends there at once and the unit that began next follows (after the last one, the first); "continue", the row lasts until the
     next unit begins, as on one clock; or it names a column that is true where a unit has ended ("renew") and false where it was
     lost from sight ("censored").
+
+    A censored row is left out and counted, unless `until` says when its unit was last watched: a time, or the column that has it.
+    The row then lasts longer than that, which says something of `durations`: they are estimated by "kaplan-meier", which
+    assumes no law, or as "weibull" or "exponential" (`sojourn.exact.logs.censoring`). Being lost from sight must have no reasons
+    that the states leave out.
 
     >>> log = read_events({
     ...     "bus": [7, 7, 7, 8, 8], "date": ["2024-01-01", "2024-01-03", "2024-01-04", "2024-01-01", "2024-01-02"],
@@ -101,7 +110,8 @@ def read_events(  # one argument for each column, as in `read_log`
     for name, amount in (("reward", reward), ("earning", earning)):
         if amount is not None:
             reader.columns[name] = _amount(table, amount, name)
-    reader.end(table, ends)
+    reader.end(table, ends, until)
+    reader.law = durations
     del table, columns  # they may be large
     log = reader.log()
     log.findings += tuple(_thin(log))
@@ -285,7 +295,7 @@ class EventReader(LogReader):
         self.place = self.rows + 1
         self.size = len(self.rows)
         self.columns = {}
-        self.usable = np.ones(self.size, dtype=bool)
+        self.usable, self.unfinished = np.ones(self.size, dtype=bool), np.zeros(self.size, dtype=bool)
         self.last = np.append(np.diff(self.unit) != 0, True)
 
     def _drop_repeated(self, table: pl.DataFrame) -> None:
@@ -317,7 +327,7 @@ class EventReader(LogReader):
             return table
         return table[self.rows]
 
-    def end(self, table: pl.DataFrame, ends: str) -> None:
+    def end(self, table: pl.DataFrame, ends: str, until: Any) -> None:
         """Set how long rows last, and what follows the last row of each unit."""
         units = int(np.count_nonzero(self.last))
         self.duration = np.append(np.diff(self.time), 0.0) / self.scale
@@ -337,13 +347,15 @@ class EventReader(LogReader):
             self.renewed[:-1] = True
             self.refuse(self.duration < 0.0, "a time after the beginning of the next unit, which overlaps")
         unseen = at[~self.renewed & self.usable[at]]
-        self.usable[unseen] = False
         self.censored = len(unseen)
-        if self.censored:
+        if until is not None:
+            unseen = self._watch(table, unseen, until)
+        self.usable[unseen] = False
+        if len(unseen):
             self.notes.append(
-                f"{counted(self.censored, 'row is', 'rows are')} censored: the last of a unit, and what followed was not seen"
+                f"{counted(len(unseen), 'row is', 'rows are')} censored: the last of a unit, and what followed was not seen"
             )
-        if self.censored == self.size:
+        if self.censored == self.size:  # also those that were watched
             raise ValueError(
                 f"every row is censored: {counted(units, 'unit has', 'units have')} one row each, and what follows is not known; "
                 'say it by ends="renew" or ends="continue", or give units with more rows'
@@ -352,11 +364,39 @@ class EventReader(LogReader):
         if single and units > 1:
             self.notes.append(f"{counted(single, 'unit has', 'units have')} only one row")
 
+    def _watch(self, table: pl.DataFrame, last: Ints, until: Any) -> Ints:
+        """Let these rows last until their units were last watched, and return those of which that says nothing."""
+        if isinstance(until, str) and until in table.columns:
+            stamps, said = (
+                _clock(table[until])[0].fill_null(math.nan).to_numpy()[last],
+                f"in the column {until!r}",
+            )
+        else:
+            stamps, said = np.full(len(last), _clock(_series("until", [until]))[0][0] or math.nan), "until"
+            if not np.isfinite(stamps).all():
+                raise ValueError(
+                    f"until is {shown(until)}; it must be a time, or the name of a column of times"
+                )
+        watched = (stamps - self.time[last]) / self.scale
+        early = np.zeros(self.size, dtype=bool)
+        early[last[watched < 0.0]] = True
+        self.refuse(early, f"a time after its unit was last watched ({said})")
+        seen = last[watched > 0.0]
+        self.duration[seen] = watched[watched > 0.0]
+        self.unfinished[seen] = True
+        if len(seen):
+            self.notes.append(
+                f"{counted(len(seen), 'row is', 'rows are')} censored: the last of a unit, and its end had not come when the unit "
+                "was last watched"
+            )
+        return np.asarray(last[~(watched > 0.0)])
+
     def earnings(self) -> tuple[Floats, Floats]:
         """Return the rewards and the durations."""
         reward = np.zeros(self.size)
         if "reward" in self.columns:
             reward = reward + self.number("reward")
+        self.start = reward
         if "earning" in self.columns:
             reward = reward + self.number("earning") * self.duration
         self.check_sizes(reward, self.duration)

@@ -42,11 +42,14 @@ from sojourn.exact.logs.fit import (
     Worth,
     advantage,
     ahead,
+    deltas,
     inside,
     padded,
     shrunk,
     sides,
     spread,
+    spread_of_law,
+    tail_doubt,
     worth,
 )
 from sojourn.exact.operators import first_best
@@ -91,7 +94,7 @@ def chosen(rows: LogRows | None, fit: Fit, level: float = 0.95) -> Choice | None
         if surplus + sides(rows, fit, _DOUBTED, found, never, base, half)[0] > 0.0:
             promised = 1.0 - 2.0 * _PAID * (1.0 - level)
             below = sides(rows, fit, promised, found, never, more=half)[0] + float(half.sum())
-            low = min(_along_path(fit, found, level), found.gain + below) - lucky
+            low = min(_along_path(fit, found, level), found.gain + below) - lucky + tail_doubt(fit, found)[0]
             return Choice(found, found.gain - lucky, low, beats)
     return None
 
@@ -103,7 +106,7 @@ def half_rows(rows: LogRows | None, fit: Fit, found: Worth) -> Floats:
     """
     if rows is None:
         return np.zeros(fit.num_states)
-    delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
+    delta = deltas(rows, fit, found)
     worst = np.full(len(fit.seen), np.inf)
     np.minimum.at(worst, fit.row_pair, delta)
     worst -= advantage(fit, found)
@@ -209,7 +212,11 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
     would stop too soon.
     """
     step, gain = quantile / _PATH, found.gain
-    noise = inside(fit)
+    noise, seen = inside(fit), fit.seen
+    if fit.ends is not None:  # a pair with censored rows says less than as many rows as ended
+        given = (1.0, -found.gain, ahead(fit, found.bias))
+        apart = [shrunk(fit, one(fit, *given)) for one in (spread, spread_of_law)]
+        seen = seen * np.where(apart[0] > 0.0, apart[1] / np.where(apart[0] > 0.0, apart[0], 1.0), 1.0)
     for _ in range(_PATH):
         cells = (fit.cell_sums[0] - found.gain * fit.cell_sums[1]) / fit.cell_count + ahead(fit, found.bias)
         off = cells - fit.over_pairs(fit.cell_share * cells)[fit.cell_pair]
@@ -217,11 +224,11 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
         within = noise[0] + found.gain**2 * noise[1] - 2.0 * found.gain * noise[2]
         variance = shrunk(fit, fit.seen * between + within)
         weight = found.weight(fit)
-        error = math.sqrt(float((weight**2 * variance / fit.seen).sum()))
+        error = math.sqrt(float((weight**2 * variance / seen).sum()))
         if error == 0.0:
             return gain
         gain -= step * error
-        force = step * weight / (fit.seen * error)
+        force = step * weight / (seen * error)
         share = fit.cell_share * np.exp(-force[fit.cell_pair] * off)
         share /= fit.over_pairs(share)[fit.cell_pair]
         moved = (share - fit.cell_share) / fit.cell_count

@@ -19,6 +19,8 @@ import polars as pl
 from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.censoring import LAWS, Unfinished
+from sojourn.exact.logs.closing import counted
 from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.fit import LogRows
 from sojourn.models.rows import Frame, columns_by_name
@@ -46,6 +48,8 @@ def read_log(  # one argument for each column of a log
     next_state: Columns | None = None,
     trajectory: str | None = None,
     probability: str | None = None,
+    censored: str | None = None,
+    durations: str = LAWS[0],
 ) -> Log:
     """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
 
@@ -54,6 +58,10 @@ def read_log(  # one argument for each column of a log
     Labels may be anything. If `next_state`, `trajectory` or `probability` is not given, the column of that name is used, if
     there is one. Without next states, the state of the next row of the same trajectory is taken. `probability` is the
     probability with which the action was chosen. Durations must be 0 or more.
+
+    `censored` is a column that is true where the end of a row was not seen: it lasts longer than its duration, and its next state is
+    not known. `durations` are then estimated by "kaplan-meier", which assumes no law, or as "weibull" or "exponential"
+    (`sojourn.exact.logs.censoring`).
 
     Rows that cannot be used are left out; `refused` has a sentence for each reason.
 
@@ -70,7 +78,11 @@ def read_log(  # one argument for each column of a log
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
     found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
-    return LogReader({name: taken(found, column, name) for name, column in given.items()}).log()
+    reader = LogReader({name: taken(found, column, name) for name, column in given.items()})
+    reader.law = durations
+    if censored is not None:
+        reader.mark(taken(found, censored, "censored"))
+    return reader.log()
 
 
 class TimedRewards(NamedTuple):
@@ -249,7 +261,9 @@ class LogReader:
         self.place = np.arange(1, self.size + 1)  # of each row in the source
         self.refused: list[str] = []
         self.notes: list[str] = []
-        self.censored, self.per = 0, "unit time"
+        self.censored, self.per, self.law = 0, "unit time", LAWS[0]
+        self.unfinished = np.zeros(self.size, dtype=bool)  # rows that last longer than their duration
+        self.start: Floats | None = None  # the part of rewards that is paid at the beginning, if it is known
 
     def refuse(self, wrong: Flags, fault: str) -> None:
         """Leave out the rows that are wrong, and note what is wrong with them."""
@@ -260,6 +274,20 @@ class LogReader:
             listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
             one = f"1 row has {fault} (row {listed})"
             self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
+
+    def mark(self, flags: Labels) -> None:
+        """Set which rows are censored, from a column of flags or of 0 and 1."""
+        numbers, texts = _numbers(flags if isinstance(flags, list) else flags.cast(pl.Float64, strict=False))
+        self.refuse(
+            texts | ~((numbers == 0.0) | (numbers == 1.0)),
+            "neither true nor false where it says whether it is censored",
+        )
+        self.unfinished = numbers == 1.0
+        self.censored = int(np.count_nonzero(self.unfinished & self.usable))
+        if self.censored:
+            self.notes.append(
+                f"{counted(self.censored, 'row is', 'rows are')} censored: the end was not seen, and comes later"
+            )
 
     def number(self, name: str) -> Floats:
         """Return a column of numbers; rows without a finite number are refused."""
@@ -303,11 +331,18 @@ class LogReader:
         order = order[trajectory[order] >= 0]
         if after is None:
             after = self.following(state, trajectory, order)
+        if self.unfinished.any():
+            after = np.where(self.unfinished, state, after)  # it stays where it was seen
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
         self.columns = {}  # they may be large
         if not kept.size:
             raise self.nothing_left()
+        if self.unfinished[kept].all():
+            raise ValueError(
+                f"every row is censored: none of {counted(len(kept), 'row', 'rows')} was seen to end, so the log does not say "
+                "how long anything lasts nor where it leads"
+            )
         rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
         chances = None if probability is None else probability[kept]
         return Log(
@@ -319,7 +354,16 @@ class LogReader:
             tuple(self.notes),
             censored=self.censored,
             per=self.per,
+            unfinished=self._unfinished(kept),
         )
+
+    def _unfinished(self, kept: Ints) -> Unfinished | None:
+        """Return what is known of the rows that were not seen to end; None if all were."""
+        if self.law not in LAWS:
+            raise ValueError(f"durations is {shown(self.law)}; it must be {', '.join(map(repr, LAWS))}")
+        if not self.unfinished[kept].any():
+            return None
+        return Unfinished(~self.unfinished[kept], None if self.start is None else self.start[kept], self.law)
 
     def trajectories(self) -> Ints:
         """Return the number of the trajectory of each row, -1 if it is missing."""
@@ -346,7 +390,7 @@ class LogReader:
         after[order[:-1]] = state[order[1:]]
         last = order[np.diff(trajectory[order], append=-1) != 0]
         after[last] = -1
-        self.usable[last] = False
+        self.usable[last[~self.unfinished[last]]] = False
         return after
 
 

@@ -77,7 +77,9 @@ def _worst(found: dict[str, float]) -> str:
 
 def checked(rows: LogRows, trajectory: Ints, fit: Fit, behaviour: Worth) -> MarkovCheck:
     """Return the check of a log with the bias of its behaviour."""
-    worth = behaviour.bias[rows.next_state]
+    # The mean of completed values does not depend on when a unit was lost from sight; that of the rows that ended does.
+    after = behaviour.bias[rows.next_state]
+    worth = after if fit.ends is None else fit.ends.successors(behaviour.bias[fit.cell_next])
     what = {"reward": rows.reward, "duration": rows.duration, "next state": worth}
     follows = np.append(False, (np.diff(trajectory) == 0) & (rows.next_state[:-1] == rows.state[1:]))
     earlier = np.maximum(np.arange(len(follows)) - 1, 0)
