@@ -14,6 +14,7 @@ from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest, shown
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.bins import Bins, bins
+from sojourn.exact.logs.censoring import LAWS
 from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
 from sojourn.exact.logs.events import ENDS, read_events
 from sojourn.exact.logs.log_reader import read_log
@@ -97,7 +98,9 @@ def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: 
     `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
     time, it is a table of events.
     """
-    alone = [name for name in ("unit", "earning", "per") if name in columns and "time" not in columns]
+    alone = [
+        name for name in ("unit", "earning", "until", "per") if name in columns and "time" not in columns
+    ]
     if alone:
         raise ValueError(f"the {alone[0]} belongs to a log of events; name its column of times, too")
     log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
@@ -121,6 +124,8 @@ def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
         next_state=None if after is None else _several(after),
         trajectory=columns.get("trajectory"),
         probability=columns.get("probability"),
+        censored=columns.get("censored"),
+        durations=columns.get("durations", LAWS[0]),
     )
 
 
@@ -135,6 +140,8 @@ def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
         reward=_amount(columns.get("reward")),
         earning=_amount(columns.get("earning")),
         ends=columns.get("ends", ENDS[0]),
+        until=_amount(columns.get("until")),
+        durations=columns.get("durations", LAWS[0]),
         per=columns.get("per"),
     )
 

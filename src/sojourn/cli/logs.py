@@ -55,6 +55,19 @@ def log(  # each column of a log is an option
     ends: Annotated[
         str, typer.Option(help="Events: what follows the last row: censored, renew, continue, or a column.")
     ] = "censored",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            help="Events: time at which units were last watched, or its column; last rows are then longer than that."
+        ),
+    ] = None,
+    censored: Annotated[
+        str | None,
+        typer.Option(help="Column that is true where the end of a row was not seen; not for events."),
+    ] = None,
+    durations: Annotated[
+        str, typer.Option(help="Law of durations if rows are censored: kaplan-meier, exponential or weibull.")
+    ] = "kaplan-meier",
     per: Annotated[
         str | None, typer.Option(help="Events: unit of time, such as hour or month.", show_default="day")
     ] = None,
@@ -83,8 +96,10 @@ def log(  # each column of a log is an option
         "time": time,
         "unit": unit,
         "earning": earning,
+        "until": until,
+        "censored": censored,
     }
-    columns = {"state": state, "duration": duration, "ends": ends}
+    columns = {"state": state, "duration": duration, "ends": ends, "durations": durations}
     columns |= {name: column for name, column in given.items() if column is not None}
     found = answered_file(file, columns, level, policy)
     if out is not None:

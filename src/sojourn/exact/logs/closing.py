@@ -87,13 +87,15 @@ def outlasting(fit: Fit, labels: Labels, law: str) -> tuple[str, ...]:
     pair = fit.row_pair[curve.rows[curve.first[worst]]]
     where = f"{shown(labels[1][fit.action[pair]])} in {shown(labels[0][fit.state[pair]])}"
     lasting = (
-        'are taken to end at the longest time watched; a law (durations="weibull") would say how long they last'
-        if law == LAWS[0]
-        else "last as the law says"
+        "are taken to last as the law says"
+        if law != LAWS[0]
+        else "are taken to end at the longest time watched"
     )
+    more = "" if law != LAWS[0] else '; durations="weibull" would fit a law'
     return (
         f"some rows outlast all that were seen to end ({counted(tails.size, 'pair', 'pairs')} of a state and an action; most in "
-        f"{where}, {100.0 * curve.tail[worst]:.2g} %): they {lasting}, and lead where the others lead; intervals allow for more",
+        f"{where}, {100.0 * curve.tail[worst]:.2g} %); they {lasting} and to lead where the others lead, and intervals allow for "
+        f"more{more}",
     )
 
 
