@@ -110,7 +110,7 @@ def test_a_known_effect_replaces_what_the_log_shows() -> None:
     assert [log.states[state] for state in model.successor[cells]] == ["a", "c"]
     assert log.evaluate({}).gain == log.behaviour.rate
     for call, said in (
-        (lambda: log.with_action("z", reward=1.0, duration=0.0), "duration is 0.0; it must be finite and greater than 0"),
+        (lambda: log.with_action("z", reward=1.0, duration=0.0), "duration is 0, and 'z' leads only to states where it can be taken again, which would never end; give a duration above 0, or where it can be taken"),
         (lambda: log.with_action("z", reward=1.0, duration=1.0, next={"d": 1.0}), "next has the state 'd', which the log does not have; see log.states"),
         (lambda: log.with_action("z", reward=1.0, duration=1.0, next={"a": 0.5}), "the probabilities of next sum to 0.5; they must sum to 1"),
     ):  # fmt: skip

@@ -8,8 +8,8 @@ of anything that is known where a row ends is its sum with these weights; for th
 of O. Aalen and S. Johansen (Scand. J. Stat. 5, 1978), with as many competing ends as there are successors.
 
 Where the longest row is censored, a share q of the rows outlasts all that were seen to end. Such rows are taken to end at the
-longest time that was watched (B. Efron, Fifth Berkeley Symposium, 1967), and to lead where the others lead. `Ends.doubt` says what
-more may be behind it. A law in place of the product-limit estimator says how long they last: exponential, whose mean is the whole
+longest time that was watched (B. Efron, Fifth Berkeley Symposium, 1967), and to lead where the others lead. `fit.tail_doubt` says
+what more may be behind it. A law in place of the product-limit estimator says how long they last: exponential, whose mean is the whole
 time over the number of ends, or Weibull, by maximum likelihood.
 
 How uncertain such a mean is follows from what each row adds to it. With m(t) the mean of f among the rows that last longer than t,
@@ -42,6 +42,9 @@ class Unfinished(NamedTuple):
     ended: Flags
     start: Floats | None  # None if it is not known which part that is
     law: str = LAWS[0]
+    watched: Floats | None = (
+        None  # how long each row was watched, if its duration has more to it, such as a repair
+    )
 
 
 class Curve(NamedTuple):
@@ -134,18 +137,6 @@ class Ends(NamedTuple):
         found[curve.rows] = mean[curve.group] + scale[curve.group] * curve.influences(off, 0.0)
         return found
 
-    def doubt(self, row_pair: Ints, least: Floats, most: Floats, gain: float) -> tuple[Floats, Ints]:
-        """Return how far the tail of each group may lower and raise the worth of its pair, and the pairs.
-
-        `least` and `most` are the values of a pair's worst and best successor, less their mean. A tail may lead to either, and may
-        last longer by what an exponential law says.
-        """
-        longer = self.excess * (self.earning - gain)
-        pair = row_pair[self.curve.rows[self.curve.first]]
-        below = least[pair] + np.minimum(longer, 0.0)
-        above = most[pair] + np.maximum(longer, 0.0)
-        return self.curve.tail * np.array([below, above]), pair
-
 
 def completed(
     pair: Ints, cell: Ints, reward: Floats, duration: Floats, known: Unfinished
@@ -154,17 +145,18 @@ def completed(
 
     Every pair has a row that ended.
     """
-    curve = curve_of(pair, duration, known.ended)
+    watched = duration if known.watched is None else known.watched
+    curve = curve_of(pair, watched, known.ended)
     rows, group = curve.rows, curve.group
     start = np.zeros(len(reward)) if known.start is None else known.start
-    lasts, flows = duration[rows], (reward - start)[rows]
+    lasts, flows = watched[rows], (reward - start)[rows]
     ends = curve.sums(curve.ended.astype(np.float64))
     exposure = curve.sums(lasts)
     safe = np.where(exposure > 0.0, exposure, 1.0)
     earning, excess = curve.sums(flows) / safe, exposure / ends
     last = np.append(curve.first[1:], len(rows)) - 1
     if known.law == LAWS[0]:
-        length = _by_curve(curve, lasts, lasts[last])
+        length = _by_curve(curve, duration[rows], duration[rows][last])
     else:
         length = _by_law(curve, lasts, weibull=known.law == LAWS[2])
         excess = np.zeros(len(excess))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
-from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
+from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
 from sojourn.exact.logs.censoring import Unfinished
 from sojourn.exact.logs.closing import closed, counted, outlasting
 from sojourn.exact.logs.cycles import Weighted, weighted
@@ -36,6 +36,7 @@ from sojourn.exact.logs.fit import (
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
 from sojourn.exact.logs.markov import MarkovCheck, checked
+from sojourn.exact.logs.when import When, starts
 from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
@@ -221,8 +222,10 @@ class Log:
         if not self._totals[0] > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
         if unfinished is not None and not self._is_complete:
-            start = None if unfinished.start is None else unfinished.start[at]
-            known = Unfinished(ended, start, unfinished.law)
+            start, watched = (
+                None if one is None else one[at] for one in (unfinished.start, unfinished.watched)
+            )
+            known = Unfinished(ended, start, unfinished.law, watched)
             self.fit, self._rows = fitted_unfinished(kept, len(states), known)
             self.findings += outlasting(self.fit, (self.states, self.actions), unfinished.law)
 
@@ -289,11 +292,12 @@ class Log:
         reward: float,
         duration: float,
         next: Mapping[Any, float] | None = None,  # noqa: A002 - as in models
+        where: Iterable[Any] | None = None,
     ) -> Log:
         """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
 
-        It can then be taken in every state, and `improve` and `evaluate` compare it with what was done. `next` has the
-        probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
+        It can then be taken in every state, or in those of `where`, and `improve`, `when` and `evaluate` compare it with what was
+        done. It may take no time if it leads to where it cannot be taken. `next` has the probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
         begin. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
         limits then speak of the rest, which comes from the log.
 
@@ -302,7 +306,7 @@ class Log:
         >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).improve().policy
         {0: 'run', 1: 'run', 2: 'mend'}
         """
-        taken, known = finite("reward", reward), positive("duration", duration)
+        taken, known = finite("reward", reward), at_least_zero("duration", duration)
         if next is None and self._rows is None:
             raise ValueError("sums do not show where units begin; give next, such as {state: 1.0}")
         if next is None:
@@ -311,24 +315,37 @@ class Log:
             successors = np.bincount(first, minlength=len(self.states)) / len(first)
         else:
             successors = self._successors(next)
+        can = (
+            np.arange(len(self.states))
+            if where is None
+            else np.unique([self._number(state, "where") for state in where])
+        )
+        if known == 0.0 and successors[can].sum() >= 1.0 - _ROUNDING:
+            raise ValueError(
+                f"duration is 0, and {shown(name)} leads only to states where it can be taken again, which would never end; give a "
+                "duration above 0, or where it can be taken"
+            )
         made = copy.copy(self)
         made.__dict__.pop("behaviour", None)
         made.actions = self.actions if name in self.actions else (*self.actions, name)
-        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors)
+        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors, can)
         return made
 
     def _successors(self, given: Mapping[Any, float]) -> Floats:
         """Return the probabilities of states by number."""
         found = np.zeros(len(self.states))
         for state, chance in given.items():
-            if state not in self.states:
-                raise ValueError(
-                    f"next has the state {shown(state)}, which the log does not have; see log.states"
-                )
-            found[self.states.index(state)] = probability(f"next of {shown(state)}", chance)
+            found[self._number(state, "next")] = probability(f"next of {shown(state)}", chance)
         if not abs(found.sum() - 1.0) <= _ROUNDING:
             raise ValueError(f"the probabilities of next sum to {found.sum():.9g}; they must sum to 1")
         return found
+
+    def _number(self, state: Any, said: str) -> int:
+        if state not in self.states:
+            raise ValueError(
+                f"{said} has the state {shown(state)}, which the log does not have; see log.states"
+            )
+        return self.states.index(state)
 
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
@@ -410,6 +427,48 @@ class Log:
             counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
             adds=self._by_state(adds.tolist()),
+        )
+
+    def when(self, action: Label | None = None, level: float = 0.95) -> When:
+        """Return from which state on an action is best taken, such as an age or a wear; states must be numbers.
+
+        The action is one of the log, or one with a known effect (`with_action`), which need not be named if it is the only one.
+        Policies that take it in all states from one on, and never below, are compared with what was done, as by `improve`.
+
+        >>> import sojourn as sj
+        >>> log = sj.read_log({"state": [0, 1, 2] * 99, "action": ["run"] * 297, "reward": [4, 3, -19] * 99, "duration": [1, 1, 2] * 99})
+        >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).when().start
+        2
+        """
+        level, fit = proper_fraction("level", level), self.fit
+        if action is None:
+            known = np.unique(fit.action[fit.known])
+            if len(known) != 1:
+                raise ValueError(f"the log has {len(known)} actions with a known effect; name the action")
+            action = self.actions[known[0]]
+        if action not in self.actions:
+            raise ValueError(
+                f"the log does not have the action {shown(action)}; it has {', '.join(map(shown, self.actions))}"
+            )
+        policies = starts(fit, self.states, self.actions.index(action))
+        gains = {start: worth(fit, share).gain for start, share in policies.items()}
+        choice, behaviour = chosen(self._rows, fit, level, policies.values()), self._behaviour(level)
+        best = max(gains, key=lambda start: gains[start])
+        if choice is None:
+            kept = behaviour.rate, behaviour.low, level, 0.0
+            return When(action, best, *kept, behaviour.rate, True, gains, self.per)
+        start = next(one for one, share in policies.items() if share is choice.found.share)
+        return When(
+            action,
+            start,
+            choice.gain,
+            choice.low,
+            level,
+            choice.beats,
+            behaviour.rate,
+            False,
+            gains,
+            self.per,
         )
 
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:

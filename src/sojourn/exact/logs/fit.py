@@ -237,13 +237,14 @@ def _grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     return known, place[keys], count[known]
 
 
-def with_known(fit: Fit, action: int, reward: float, duration: float, successors: Floats) -> Fit:
-    """Return the fit with an action whose effect is known, the same in every state."""
-    states = np.arange(fit.num_states)
+def with_known(
+    fit: Fit, action: int, reward: float, duration: float, successors: Floats, states: Ints
+) -> Fit:
+    """Return the fit with an action whose effect is known, the same in each of these states."""
     actions = max(action, int(fit.action.max())) + 1
     keys = np.union1d(fit.state * actions + fit.action, states * actions + action)
     place = np.searchsorted(keys, fit.state * actions + fit.action)
-    mine = keys % actions == action
+    mine = (keys % actions == action) & np.isin(keys // actions, states)
 
     def filled(old: Floats, new: float) -> Floats:
         whole = np.full((*old.shape[:-1], len(keys)), new, dtype=old.dtype)
@@ -438,16 +439,28 @@ def deltas(rows: LogRows, fit: Fit, found: Worth) -> Floats:
     return np.asarray(rows.reward - found.gain * rows.duration + after - found.bias[rows.state])
 
 
-def tail_doubt(fit: Fit, found: Worth) -> tuple[float, float]:
-    """Return how much lower and higher a gain may be for rows that outlast all that were seen to end."""
-    if fit.ends is None:
+def tail_doubt(fit: Fit, found: Worth, base: Worth | None = None) -> tuple[float, float]:
+    """Return how much lower and higher a gain may be, or its difference to that of `base`, for rows that outlast all others.
+
+    They may lead to their pair's worst or best successor, and may last longer by what an exponential law says.
+    """
+    ends = fit.ends
+    if ends is None:
         return 0.0, 0.0
-    after, starts = found.bias[fit.cell_next], np.searchsorted(fit.cell_pair, np.arange(len(fit.seen)))
-    mean = fit.over_pairs(after * fit.cell_share)
-    least, most = (one.reduceat(after, starts) - mean for one in (np.minimum, np.maximum))
-    (below, above), pair = fit.ends.doubt(fit.row_pair, least, most, found.gain)
-    weight = np.where(fit.known, 0.0, found.weight(fit))[pair]
-    return float(weight @ below), float(weight @ above)
+    pair, starts = (
+        fit.row_pair[ends.curve.rows[ends.curve.first]],
+        np.searchsorted(fit.cell_pair, np.arange(len(fit.seen))),
+    )
+    moved, longer = np.zeros(len(fit.cell_pair)), np.zeros(len(pair))
+    for one, sign in ((found, 1.0), (base, -1.0)):
+        if one is not None:
+            weight = sign * np.where(fit.known, 0.0, one.weight(fit))
+            after = one.bias[fit.cell_next]
+            moved += weight[fit.cell_pair] * (after - fit.over_pairs(after * fit.cell_share)[fit.cell_pair])
+            longer += weight[pair] * ends.excess * (ends.earning - one.gain)
+    below = np.minimum.reduceat(moved, starts)[pair] + np.minimum(longer, 0.0)
+    above = np.maximum.reduceat(moved, starts)[pair] + np.maximum(longer, 0.0)
+    return float(ends.curve.tail @ below), float(ends.curve.tail @ above)
 
 
 def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:

@@ -31,6 +31,7 @@ The constants were chosen on logs with other seeds than those behind the documen
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -74,23 +75,26 @@ class Choice(NamedTuple):
     beats: float
 
 
-def chosen(rows: LogRows | None, fit: Fit, level: float = 0.95) -> Choice | None:
-    """Return the policy to follow, or None if the behaviour should be kept."""
+def chosen(
+    rows: LogRows | None, fit: Fit, level: float = 0.95, among: Iterable[Floats] | None = None
+) -> Choice | None:
+    """Return the policy to follow, of the candidates or of those given, or None if the behaviour should be kept."""
     base = worth(fit, fit.behaviour)
     better = []
-    for share in candidates(fit, base):
+    for share in candidates(fit, base) if among is None else among:
         found = worth(fit, share)
-        difference, lucky = found.gain - base.gain, luck(fit, found)
+        difference = found.gain - base.gain + tail_doubt(fit, found, base)[0]
+        lucky = luck(fit, found)
         deviation, freedom = compared(fit, found, base)
         sure, likely = (float(stdtrit(freedom, one)) * deviation for one in (_SURE, _LIKELY))
         beats = float(stdtr(freedom, (difference - lucky) / deviation)) if deviation else 1.0
-        better.append((difference - max(sure, lucky + likely), beats, lucky, found))
+        better.append((difference - max(sure, lucky + likely), beats, lucky, difference, found))
     never = np.zeros(fit.num_states, dtype=bool)
-    for least, beats, lucky, found in sorted(better, key=lambda one: -one[0]):
+    for least, beats, lucky, difference, found in sorted(better, key=lambda one: -one[0]):
         if least <= 0.0:
             break
         half = half_rows(rows, fit, found)
-        surplus = found.gain - base.gain - lucky + float(half.sum())
+        surplus = difference - lucky + float(half.sum())
         if surplus + sides(rows, fit, _DOUBTED, found, never, base, half)[0] > 0.0:
             promised = 1.0 - 2.0 * _PAID * (1.0 - level)
             below = sides(rows, fit, promised, found, never, more=half)[0] + float(half.sum())

@@ -74,14 +74,15 @@ def read_log(  # one argument for each column of a log
     >>> log.refused
     ('1 row has a text where the reward belongs (row 4)',)
     """
-    given = {"state": state, "action": action, "reward": reward, "duration": duration}
+    given: dict[str, Columns] = {"state": state, "action": action, "reward": reward, "duration": duration}
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
     found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
+    given |= {} if censored is None else {"censored": censored}
     reader = LogReader({name: taken(found, column, name) for name, column in given.items()})
     reader.law = durations
     if censored is not None:
-        reader.mark(taken(found, censored, "censored"))
+        reader.mark()
     return reader.log()
 
 
@@ -264,6 +265,7 @@ class LogReader:
         self.censored, self.per, self.law = 0, "unit time", LAWS[0]
         self.unfinished = np.zeros(self.size, dtype=bool)  # rows that last longer than their duration
         self.start: Floats | None = None  # the part of rewards that is paid at the beginning, if it is known
+        self.watched: Floats | None = None  # how long rows were watched, if their durations have more to them
 
     def refuse(self, wrong: Flags, fault: str) -> None:
         """Leave out the rows that are wrong, and note what is wrong with them."""
@@ -275,14 +277,21 @@ class LogReader:
             one = f"1 row has {fault} (row {listed})"
             self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
 
-    def mark(self, flags: Labels) -> None:
-        """Set which rows are censored, from a column of flags or of 0 and 1."""
-        numbers, texts = _numbers(flags if isinstance(flags, list) else flags.cast(pl.Float64, strict=False))
+    def flags(self, name: str) -> Flags:
+        """Return a column of flags, or of 0 and 1; other rows are refused."""
+        values = self.columns[name]
+        numbers, texts = _numbers(
+            values if isinstance(values, list) else values.cast(pl.Float64, strict=False)
+        )
         self.refuse(
             texts | ~((numbers == 0.0) | (numbers == 1.0)),
-            "neither true nor false where it says whether it is censored",
+            f"neither true nor false where it says whether it is {name}",
         )
-        self.unfinished = numbers == 1.0
+        return np.asarray(numbers == 1.0)
+
+    def mark(self) -> None:
+        """Set which rows are censored."""
+        self.unfinished = self.flags("censored")
         self.censored = int(np.count_nonzero(self.unfinished & self.usable))
         if self.censored:
             self.notes.append(
@@ -363,7 +372,8 @@ class LogReader:
             raise ValueError(f"durations is {shown(self.law)}; it must be {', '.join(map(repr, LAWS))}")
         if not self.unfinished[kept].any():
             return None
-        return Unfinished(~self.unfinished[kept], None if self.start is None else self.start[kept], self.law)
+        start, watched = (None if one is None else one[kept] for one in (self.start, self.watched))
+        return Unfinished(~self.unfinished[kept], start, self.law, watched)
 
     def trajectories(self) -> Ints:
         """Return the number of the trajectory of each row, -1 if it is missing."""
