@@ -120,6 +120,8 @@ def promises(
     realised = 0.0
     for seed in range(logs):
         table = lives(seed, count, shape, censored, replaced)
+        if not table["failed"].any():
+            continue
         found = sj.exact.read_lives(
             table, replaced="replaced", failure_cost=failure, planned_cost=planned
         ).when()

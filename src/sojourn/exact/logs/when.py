@@ -42,7 +42,8 @@ class When(NamedTuple):
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
-        what = f"{self.action} from {self.start} on" if self.start is not None else f"never {self.action}"
+        start = f"{self.start:.6g}" if isinstance(self.start, float) else self.start
+        what = f"{self.action} from {start} on" if self.start is not None else f"never {self.action}"
         if self.kept:
             return (
                 f"no start of {self.action} is clearly better than what was done, which earns {self.behaviour:.6g} per {self.per}; "
