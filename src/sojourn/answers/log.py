@@ -40,6 +40,15 @@ class RateBounds:
 
 
 @dataclass(frozen=True)
+class AmountBounds:
+    """What there is of a further amount per unit of time: as it was done, and under the advice if there is one."""
+
+    name: str
+    behaviour: RateBounds
+    advice: RateBounds | None = None
+
+
+@dataclass(frozen=True)
 class Advice:
     """One state: the most common action there, the advised action, and the counts behind the advice."""
 
@@ -85,6 +94,7 @@ class Logged:
     per: str = "unit time"
     markov: MarkovCheck | None = None  # of memory and drift; None if the rows are not known
     parts: tuple[str, ...] = ()  # what the parts of a state are called
+    amounts: tuple[AmountBounds, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -126,7 +136,17 @@ def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
         probability=columns.get("probability"),
         censored=columns.get("censored"),
         durations=columns.get("durations", LAWS[0]),
+        amounts=_amounts(columns, "amounts"),
     )
+
+
+def _amounts(columns: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return the columns of further amounts by the amounts' names, such as "kwh" or "energy=kwh"."""
+    found = {}
+    for text in filter(None, map(str.strip, columns.get(name, "").split(","))):
+        amount, mark, column = map(str.strip, text.partition("="))
+        found[amount] = column if mark else amount
+    return found
 
 
 def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
@@ -139,6 +159,8 @@ def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
         action=None if action is None else _several(action),
         reward=_amount(columns.get("reward")),
         earning=_amount(columns.get("earning")),
+        amounts=_amounts(columns, "amounts"),
+        flows=_amounts(columns, "flows"),
         ends=columns.get("ends", ENDS[0]),
         until=_amount(columns.get("until")),
         durations=columns.get("durations", LAWS[0]),
@@ -196,7 +218,7 @@ def answered(
     (False, 'b', 59)
     """
     better = log.improve(level)
-    behaviour, counts = better.behaviour, log.counts()
+    behaviour, counts, usual = better.behaviour, log.counts(), log.behaviour.amounts
     names = dict(zip(log.states, label_names(log.states), strict=True))
     actions = dict(zip(log.actions, label_names(log.actions), strict=True))
     asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
@@ -239,6 +261,10 @@ def answered(
         per=log.per,
         markov=None if log.is_of_sums else log.markov(),
         parts=parts,
+        amounts=tuple(
+            AmountBounds(name, RateBounds(*usual[name]), None if better.kept else RateBounds(*rate))
+            for name, rate in better.amounts.items()
+        ),
     )
 
 
@@ -295,7 +321,16 @@ def _sentences(found: Logged) -> list[str]:
             f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
+    told += [_amount_sentence(found, one) for one in found.amounts]
     return told if found.markov is None else [*told, found.markov.verdict]
+
+
+def _amount_sentence(found: Logged, one: AmountBounds) -> str:
+    def bounds(rate: RateBounds) -> str:
+        return f"{rate.rate:.6g} ({rate.low:.6g} to {rate.high:.6g})"
+
+    advised = "" if one.advice is None else f", and {bounds(one.advice)} under the advice"
+    return f"{one.name} per {found.per}: {bounds(one.behaviour)} as it was done{advised}"
 
 
 def carrying(found: Logged) -> list[Advice]:

@@ -52,6 +52,15 @@ def log(  # each column of a log is an option
     earning: Annotated[
         str | None, typer.Option(help="Events: column or number of the reward per unit of time.")
     ] = None,
+    amounts: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of further amounts of a row, such as lost,energy=kwh; answers have their rates."
+        ),
+    ] = None,
+    flows: Annotated[
+        str | None, typer.Option(help="Events: columns of further amounts per unit of time.")
+    ] = None,
     ends: Annotated[
         str, typer.Option(help="Events: what follows the last row: censored, renew, continue, or a column.")
     ] = "censored",
@@ -98,6 +107,8 @@ def log(  # each column of a log is an option
         "earning": earning,
         "until": until,
         "censored": censored,
+        "amounts": amounts,
+        "flows": flows,
     }
     columns = {"state": state, "duration": duration, "ends": ends, "durations": durations}
     columns |= {name: column for name, column in given.items() if column is not None}

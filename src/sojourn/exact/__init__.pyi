@@ -7,6 +7,7 @@ from sojourn.exact.constraints import Constraint, at_least, at_most
 from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.bins import bins
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
 from sojourn.exact.logs.events import read_events
@@ -26,6 +27,7 @@ from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
     "Alternatives",
+    "AmountRate",
     "Audit",
     "Behaviour",
     "Constraint",

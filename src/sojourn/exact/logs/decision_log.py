@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
 from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
+from sojourn.exact.logs.amounts import AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
 from sojourn.exact.logs.closing import closed, counted, outlasting
 from sojourn.exact.logs.cycles import Weighted, weighted
@@ -31,7 +32,6 @@ from sojourn.exact.logs.fit import (
     padded,
     sides,
     tail_doubt,
-    with_known,
     worth,
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
@@ -59,7 +59,7 @@ ASSUMED = (
 class Behaviour(NamedTuple):
     """What the behaviour that made the log earns per unit time in the long run: about `rate`, between `low` and `high`.
 
-    `observed` is the reward of the log divided by its time. It differs from `rate` if the log begins or ends in unusual states,
+    `amounts` has the further amounts of the log, per unit of time. `observed` is the reward of the log divided by its time. It differs from `rate` if the log begins or ends in unusual states,
     as when every machine in it begins new. Outside the interval, it says that the log has not reached its long run.
 
     >>> import sojourn as sj
@@ -76,6 +76,7 @@ class Behaviour(NamedTuple):
     duration: float
     observed: float
     per: str = "unit time"
+    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
 
     @property
     def reached_long_run(self) -> bool:
@@ -100,7 +101,7 @@ class LogEvaluation(NamedTuple):
 
     `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
     an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
-    little of the log fits the policy.
+    little of the log fits the policy, or if rows are censored. `amounts` has the further amounts of the log, per unit of time.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -117,6 +118,7 @@ class LogEvaluation(NamedTuple):
     rests_on: int
     weighted: Weighted | None
     per: str = "unit time"
+    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
 
     @property
     def sentence(self) -> str:
@@ -134,7 +136,8 @@ class Improvement(NamedTuple):
     `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
     more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
     of its steps that the policy would spend there. `adds` is what following the policy in each state, rather than the
-    behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. If nothing is clearly better, `kept` is true, and the advice is to go on
+    behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. `amounts` has what there would
+    be of the log's further amounts, per unit of time. If nothing is clearly better, `kept` is true, and the advice is to go on
     as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
     commonest action of each state.
 
@@ -157,6 +160,7 @@ class Improvement(NamedTuple):
     counts: dict[Label, int]
     visits: dict[Label, float]
     adds: dict[Label, float]
+    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
 
     @property
     def sentence(self) -> str:
@@ -201,6 +205,7 @@ class Log:
         censored: int = 0,
         per: str = "unit time",
         unfinished: Unfinished | None = None,
+        amounts: Mapping[str, RowAmount] | None = None,
     ) -> None:
         self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
         ended = np.ones(len(rows.state), dtype=bool) if unfinished is None else unfinished.ended
@@ -211,23 +216,43 @@ class Log:
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
         if len(states) < len(labels[0]):
             kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
-        self._rows: LogRows | None = kept
-        self._size, self._totals = len(kept.state), (float(kept.duration.sum()), float(kept.reward.sum()))
         ended = ended[at]
+        self._size, self._is_complete = len(kept.state), bool(ended.all())
         self._entered = np.bincount(kept.next_state[ended], minlength=len(states))
         self._kept = at
-        self._is_complete = bool(ended.all())
         self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
-        if not self._totals[0] > 0.0:
-            raise ValueError("no time passes in the log; at least one row must have a duration above 0")
+        known = None
         if unfinished is not None and not self._is_complete:
             start, watched = (
                 None if one is None else one[at] for one in (unfinished.start, unfinished.watched)
             )
             known = Unfinished(ended, start, unfinished.law, watched)
-            self.fit, self._rows = fitted_unfinished(kept, len(states), known)
-            self.findings += outlasting(self.fit, (self.states, self.actions), unfinished.law)
+        columns = {name: amount.at(at) for name, amount in (amounts or {}).items()}
+        self._columns = self._original = RowColumns(kept, known, columns)
+        self._sums: tuple[Floats, Ints] | None = None
+        self._products: dict[tuple[str, str], Floats] = {}
+        self._known: tuple[KnownEffect, ...] = ()
+        self._seen, self._unit = ("reward", "duration"), per
+        self._set()
+        if not self._totals[0] > 0.0:
+            raise ValueError("no time passes in the log; at least one row must have a duration above 0")
+        if known is not None:
+            self.findings += outlasting(self.fit, (self.states, self.actions), known.law)
+
+    def _set(self) -> None:
+        """Set what follows from the columns and from known effects."""
+        self.__dict__.pop("behaviour", None)
+        self.__dict__.pop("fit", None)
+        rows, ends, _ = self._columns
+        self._rows: LogRows | None = rows
+        self._totals = float(rows.duration.sum()), float(rows.reward.sum())
+        if self._sums is not None:
+            self.fit, self._rows = fitted_sums(rows, *self._sums, len(self.states)), None
+        elif ends is not None:
+            self.fit, self._rows = fitted_unfinished(rows, len(self.states), ends)
+        for effect in self._known:
+            self.fit = effect.added(self.fit, *self._seen)
 
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
@@ -244,11 +269,12 @@ class Log:
         return self._size
 
     @staticmethod
-    def from_sums(source: Any) -> Log:
+    def from_sums(source: Any, *, amounts: Iterable[str] = ()) -> Log:
         """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
 
         Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
-        and reward_duration (sums of products). Several rows for the same successor are added up. Gains are those of the
+        and reward_duration (sums of products). An amount such as "energy" has the columns energy, energy_energy and
+        energy_duration. Several rows for the same successor are added up. Gains are those of the
         log itself. What needs rows is left out, and `findings` says so: the skewness of rare events, in the limits.
 
         >>> sums = {"state": ["a"], "action": ["x"], "next_state": ["a"], "count": [4], "reward": [12], "duration": [6]}
@@ -256,23 +282,62 @@ class Log:
         >>> Log.from_sums(sums | more).behaviour.rate
         2.0
         """
-        log, squares, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source)
-        summed: Log = log._summed(squares, count)  # noqa: SLF001 - it is the same class
+        log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
+        summed: Log = log._summed(products, count)  # noqa: SLF001 - it is the same class
         return summed
 
-    def _summed(self, squares: Floats, count: Ints) -> Log:
+    def _summed(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
         """Turn a log whose rows are sums into the log that they are sums of."""
-        assert self._rows is not None
-        squares, count = squares[:, self._kept], count[self._kept]
-        self.fit = fitted_sums(self._rows, squares, count, len(self.states))
+        after, count = self._columns.rows.next_state, count[self._kept]
+        self._products = {pair: sums[self._kept] for pair, sums in products.items()}
+        self._sums = self._squares("reward"), count
         self._size = int(count.sum())
-        self._entered = np.bincount(self._rows.next_state, count, minlength=len(self.states)).astype(np.int64)
-        self._rows = None
+        self._entered = np.bincount(after, count, minlength=len(self.states)).astype(np.int64)
+        self._set()
         self.findings = (
             *self.findings,
             "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
         )
         return self
+
+    def _squares(self, name: str) -> Floats:
+        """Return the sums of squares of an amount and of the duration, and those of their products."""
+        pairs = (name, name), ("duration", "duration"), (name, "duration")
+        return np.array([self._products[pair] for pair in pairs])
+
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The names of further amounts, beside reward, duration and steps."""
+        return tuple(self._columns.amounts)
+
+    def seen_as(self, maximise: str = "reward", per: str = "duration") -> Log:
+        """Return the log in which one amount is the reward and another one the duration.
+
+        What it says of the behaviour, of policies and of what is better is then about the first per unit of the second.
+
+        >>> import sojourn as sj
+        >>> rows = {"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1], "kwh": [5, 7, 0]}
+        >>> log = sj.read_log(rows, amounts={"energy": "kwh"})
+        >>> log.behaviour.amounts["energy"].rate, log.seen_as("energy", per="steps").behaviour.rate, log.seen_as(per="energy").behaviour.rate
+        (4.0, 6.0, 0.5)
+        """
+        sums = self._sums
+        if sums is not None:
+            if per != "duration" or maximise == "steps":
+                raise ValueError(
+                    "sums do not show amounts per other amounts, or per step; count per unit of time"
+                )
+            sums = self._squares(maximise), sums[1]
+        columns, unit = self._original.seen_as(maximise, per), self._unit if per == "duration" else per
+        made = self._with(_columns=columns, _seen=(maximise, per), _sums=sums, per=unit)
+        Log._set(made)
+        return made
+
+    def _with(self, **changes: Any) -> Log:
+        made = copy.copy(self)
+        vars(made).pop("behaviour", None)
+        vars(made).update(changes)
+        return made
 
     @property
     def is_of_sums(self) -> bool:
@@ -293,12 +358,13 @@ class Log:
         duration: float,
         next: Mapping[Any, float] | None = None,  # noqa: A002 - as in models
         where: Iterable[Any] | None = None,
+        amounts: Mapping[str, float] | None = None,
     ) -> Log:
         """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
 
         It can then be taken in every state, or in those of `where`, and `improve`, `when` and `evaluate` compare it with what was
         done. It may take no time if it leads to where it cannot be taken. `next` has the probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
-        begin. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
+        begin. `amounts` has the means of further amounts, 0 if they are not given. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
         limits then speak of the rest, which comes from the log.
 
         >>> import sojourn as sj
@@ -325,11 +391,12 @@ class Log:
                 f"duration is 0, and {shown(name)} leads only to states where it can be taken again, which would never end; give a "
                 "duration above 0, or where it can be taken"
             )
-        made = copy.copy(self)
-        made.__dict__.pop("behaviour", None)
-        made.actions = self.actions if name in self.actions else (*self.actions, name)
-        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors, can)
-        return made
+        means = {"steps": 1.0} | checked_means(amounts, self._columns.amounts)
+        means |= dict(zip(self._seen, (taken, known), strict=True))
+        actions = self.actions if name in self.actions else (*self.actions, name)
+        effect = KnownEffect(actions.index(name), means, successors, can)
+        fit = effect.added(self.fit, *self._seen)
+        return self._with(actions=actions, _known=(*self._known, effect), fit=fit)
 
     def _successors(self, given: Mapping[Any, float]) -> Floats:
         """Return the probabilities of states by number."""
@@ -372,12 +439,18 @@ class Log:
             state_names=label_names(self.states),
             action_names=label_names(self.actions),
             counts=np.maximum(fit.taken, 1),
+            amounts={name: self.seen_as(name).fit.reward for name in self.amounts},
         )
 
     @functools.cached_property
     def behaviour(self) -> Behaviour:
         """What was earned per unit time, with its 95 % interval."""
-        return self._behaviour(0.95)
+        return self._behaviour(0.95)._replace(amounts=self._rates({}, 0.95))
+
+    def _rates(self, policy: Policy, level: float) -> dict[str, AmountRate]:
+        """Return what there is of each further amount per unit of time."""
+        seen = {name: self.seen_as(name) for name in self.amounts if self._seen == ("reward", "duration")}
+        return {name: AmountRate(*one.evaluate(policy, level)[:3]) for name, one in seen.items()}
 
     def _behaviour(self, level: float) -> Behaviour:
         fit = self.fit
@@ -416,8 +489,9 @@ class Log:
         best = first_best(fit.offsets, found.share)
         visits = np.maximum(found.visits, 0.0)
         adds = 0.0 * visits if choice is None else found.visits * advantage(fit, kept.found)[best]
+        policy = self._by_state([self.actions[action] for action in fit.action[best].tolist()])
         return Improvement(
-            policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
+            policy=policy,
             gain=gain,
             low=low,
             level=level,
@@ -427,6 +501,7 @@ class Log:
             counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
             adds=self._by_state(adds.tolist()),
+            amounts=self._rates({} if choice is None else policy, level),
         )
 
     def when(self, action: Label | None = None, level: float = 0.95) -> When:
@@ -490,7 +565,14 @@ class Log:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
         return LogEvaluation(
-            gain, low, high, level, int(fit.seen[reached].min(initial=len(self))), answer, self.per
+            gain,
+            low,
+            high,
+            level,
+            int(fit.seen[reached].min(initial=len(self))),
+            answer,
+            self.per,
+            self._rates(policy, level),
         )
 
     def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ unit's last row is not in the table, so the caller says it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from sojourn.data.child import is_number
 from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.amounts import RowAmount, checked_names
 from sojourn.exact.logs.bins import Bins
 from sojourn.exact.logs.censoring import LAWS
 from sojourn.exact.logs.closing import counted
@@ -63,6 +64,8 @@ def read_events(  # one argument for each column, as in `read_log`
     action: Columns | None = None,
     reward: Amount | None = None,
     earning: Amount | None = None,
+    amounts: Mapping[str, Amount] | None = None,
+    flows: Mapping[str, Amount] | None = None,
     ends: str = "censored",
     until: Any = None,
     durations: str = LAWS[0],
@@ -77,7 +80,9 @@ def read_events(  # one argument for each column, as in `read_log`
     `state` names one or several columns; `sj.bins` cuts a column into bins. `action` names the column of what was done, or
     several; a table without an action has only one. `reward` is paid in each row, `earning` per unit of time while it lasts.
     Either is a column, a number, or a function of the row such as `lambda row: -2.0 * row["miles"]`. It is called once with whole
-    columns, or, if it cannot compute with them, once for each row. If neither is given, the column "reward" is used.
+    columns, or, if it cannot compute with them, once for each row. If neither is given, the column "reward" is used. `amounts` and
+    `flows` are further amounts by name, such as {"energy": "kwh"}: `amounts` are there in each row, `flows` come per unit of time.
+    Answers have their rates, too, and the log's model counts them.
 
     `ends` says what follows the last row of a unit: "censored", not seen; "renew", the
     unit ends there at once and the unit that began next follows (after the last one, the first); "continue", the row lasts until the
@@ -110,6 +115,9 @@ def read_events(  # one argument for each column, as in `read_log`
     for name, amount in (("reward", reward), ("earning", earning)):
         if amount is not None:
             reader.columns[name] = _amount(table, amount, name)
+    for kept, given in ((reader.amounts, amounts), (reader.flows, flows)):
+        for name, one in checked_names("amounts" if kept is reader.amounts else "flows", given).items():
+            kept[name] = _amount(table, one, name)
     reader.end(table, ends, until)
     reader.law = durations
     del table, columns  # they may be large
@@ -262,6 +270,7 @@ class EventReader(LogReader):
         taken(columns, time, "time")  # says so if there is no such column
         clock, is_dated = _clock(table[time])
         super().__init__({"time": clock})
+        self.flows: dict[str, Labels] = {}
         if per is not None and per not in SECONDS:
             raise ValueError(f"per is {shown(per)}; it must be one of {', '.join(SECONDS)}")
         self.per = per or ("day" if is_dated else "unit time")
@@ -401,6 +410,16 @@ class EventReader(LogReader):
             reward = reward + self.number("earning") * self.duration
         self.check_sizes(reward, self.duration)
         return reward, self.duration
+
+    def further(self) -> dict[str, RowAmount]:
+        """Return the further amounts, of which those per row are there from the beginning."""
+        lumps = {name: one.values for name, one in super().further().items()}
+        found = {name: RowAmount(values, values) for name, values in lumps.items()}
+        for name, values in self.flows.items():
+            lump, flow = lumps.get(name, np.zeros(self.size)), self.number(name, values)
+            found[name] = RowAmount(lump + flow * self.duration, lump)
+        self.flows = {}
+        return found
 
     def trajectories(self) -> Ints:
         """Return the unit of each row."""

@@ -19,6 +19,7 @@ import polars as pl
 from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.amounts import RowAmount, checked_names
 from sojourn.exact.logs.censoring import LAWS, Unfinished
 from sojourn.exact.logs.closing import counted
 from sojourn.exact.logs.decision_log import Log
@@ -34,6 +35,7 @@ Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
 _LARGEST_KEY = 1 << 62  # of several columns as one whole number
+_NONE: Mapping[str, Labels] = {}
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
 
 
@@ -50,6 +52,7 @@ def read_log(  # one argument for each column of a log
     probability: str | None = None,
     censored: str | None = None,
     durations: str = LAWS[0],
+    amounts: Mapping[str, str] | None = None,
 ) -> Log:
     """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
 
@@ -62,6 +65,9 @@ def read_log(  # one argument for each column of a log
     `censored` is a column that is true where the end of a row was not seen: it lasts longer than its duration, and its next state is
     not known. `durations` are then estimated by "kaplan-meier", which assumes no law, or as "weibull" or "exponential"
     (`sojourn.exact.logs.censoring`).
+
+    `amounts` are further columns by the name of an amount, such as {"energy": "kwh"}. Answers have their rates, too, and the log's
+    model counts them.
 
     Rows that cannot be used are left out; `refused` has a sentence for each reason.
 
@@ -79,7 +85,11 @@ def read_log(  # one argument for each column of a log
     found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
     given |= {} if censored is None else {"censored": censored}
-    reader = LogReader({name: taken(found, column, name) for name, column in given.items()})
+    further = checked_names("amounts", amounts)
+    reader = LogReader(
+        {name: taken(found, column, name) for name, column in given.items()},
+        {name: taken(found, column, name) for name, column in further.items()},
+    )
     reader.law = durations
     if censored is not None:
         reader.mark()
@@ -248,15 +258,15 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 class LogReader:
     """The columns of a log while they are read and checked."""
 
-    def __init__(self, columns: dict[str, Labels]) -> None:
-        sizes = {len(values) for values in columns.values()}
+    def __init__(self, columns: dict[str, Labels], amounts: Mapping[str, Labels] = _NONE) -> None:
+        sizes = {len(values) for values in (*columns.values(), *amounts.values())}
         if sizes == {0}:
             raise ValueError("the log has no rows; give at least one")
         if len(sizes) > 1:
             raise ValueError(
                 f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; they must all have the same number"
             )
-        self.columns = columns
+        self.columns, self.amounts = columns, dict(amounts)
         self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
         self.place = np.arange(1, self.size + 1)  # of each row in the source
@@ -298,9 +308,9 @@ class LogReader:
                 f"{counted(self.censored, 'row is', 'rows are')} censored: the end was not seen, and comes later"
             )
 
-    def number(self, name: str) -> Floats:
+    def number(self, name: str, values: Labels | None = None) -> Floats:
         """Return a column of numbers; rows without a finite number are refused."""
-        numbers, texts = _numbers(self.columns[name])
+        numbers, texts = _numbers(self.columns[name] if values is None else values)
         self.refuse(texts, f"a text where the {name} belongs")
         self.refuse(np.isnan(numbers), f"no {name}")
         self.refuse(np.isinf(numbers), f"an infinite {name}")
@@ -312,6 +322,10 @@ class LogReader:
         self.refuse(duration < 0.0, "a negative duration")
         self.check_sizes(reward, duration)
         return reward, duration
+
+    def further(self) -> dict[str, RowAmount]:
+        """Return the further amounts."""
+        return {name: RowAmount(self.number(name, values)) for name, values in self.amounts.items()}
 
     def check_sizes(self, reward: Floats, duration: Floats) -> None:
         """Refuse rows with sizes that no sum can hold."""
@@ -335,6 +349,7 @@ class LogReader:
             probability = self.number("probability")
             wrong = ~((probability > 0.0) & (probability <= 1.0))
             self.refuse(wrong, "a probability that is not above 0 and at most 1")
+        amounts = self.further()
         trajectory = self.trajectories()
         order = np.argsort(trajectory, kind="stable")
         order = order[trajectory[order] >= 0]
@@ -344,7 +359,7 @@ class LogReader:
             after = np.where(self.unfinished, state, after)  # it stays where it was seen
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
-        self.columns = {}  # they may be large
+        self.columns, self.amounts = {}, {}  # they may be large
         if not kept.size:
             raise self.nothing_left()
         if self.unfinished[kept].all():
@@ -364,6 +379,7 @@ class LogReader:
             censored=self.censored,
             per=self.per,
             unfinished=self._unfinished(kept),
+            amounts={name: amount.at(kept) for name, amount in amounts.items()},
         )
 
     def _unfinished(self, kept: Ints) -> Unfinished | None:
