@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -269,7 +269,7 @@ class Log:
         return self._size
 
     @staticmethod
-    def from_sums(source: Any, *, amounts: Iterable[str] = ()) -> Log:
+    def from_sums(source: Any, *, amounts: Sequence[str] = ()) -> Log:
         """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
 
         Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
@@ -408,11 +408,16 @@ class Log:
         return found
 
     def _number(self, state: Any, said: str) -> int:
-        if state not in self.states:
+        at = (
+            {label: number for number, label in enumerate(self.states)}.get(state)
+            if is_hashable(state)
+            else None
+        )
+        if at is None:
             raise ValueError(
                 f"{said} has the state {shown(state)}, which the log does not have; see log.states"
             )
-        return self.states.index(state)
+        return at
 
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
@@ -616,6 +621,15 @@ class Log:
             at = self.states.index(state)
             share[self.fit.offsets[at] : self.fit.offsets[at + 1]] = given
         return share
+
+
+def is_hashable(label: object) -> bool:
+    """Return whether something can be a label; a tuple with an array in it cannot."""
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
+from sojourn.data.numbers import shown
 from sojourn.exact.logs.amounts import checked_names
 from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.log_reader import LogReader, Source, columns_of, taken
@@ -14,9 +15,14 @@ from sojourn.rules.arrays import Floats, Ints
 _LABELS = ("state", "action", "next_state")
 
 
-def read_sums(source: Source, amounts: Iterable[str] = ()) -> tuple[Log, dict[tuple[str, str], Floats], Ints]:
+def read_sums(source: Source, amounts: Sequence[str] = ()) -> tuple[Log, dict[tuple[str, str], Floats], Ints]:
     """Return sums as the rows of a log, with their sums of products and their counts; see `Log.from_sums`."""
     found = columns_of(source)
+    if isinstance(amounts, str) or not isinstance(amounts, Sequence):
+        raise TypeError(f"amounts is {shown(amounts)}; it must be a list of names")
+    wrong = next((name for name in amounts if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise TypeError(f"amounts has the name {shown(wrong)}; it must be a text")
     further = list(checked_names("amounts", dict.fromkeys(amounts)))
     pairs = [("reward", "reward"), ("duration", "duration"), ("reward", "duration")]
     pairs += [pair for name in further for pair in ((name, name), (name, "duration"))]
