@@ -9,7 +9,8 @@ from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.bins import bins
-from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.decision_log import Log
+from sojourn.exact.logs.estimates import Behaviour, Improvement, LogEvaluation
 from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.lives import read_lives
 from sojourn.exact.logs.log_reader import read_log

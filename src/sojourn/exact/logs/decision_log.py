@@ -1,4 +1,4 @@
-"""A log of past decisions, and its answers: what was earned, what its model says, and what would very probably be better.
+"""A log of past decisions: what was earned, what its model says, and what would very probably be better.
 
 Every answer assumes that the states tell all that matters for what comes next (they are *Markov*), that the log is
 *stationary* (an action does the same at the end of the log as at its beginning) and has seen all that matters (no rare
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,7 +20,8 @@ from sojourn.data.numbers import at_least_zero, finite, probability, proper_frac
 from sojourn.exact.logs.amounts import AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
 from sojourn.exact.logs.closing import closed, counted, outlasting
-from sojourn.exact.logs.cycles import Weighted, weighted
+from sojourn.exact.logs.cycles import weighted
+from sojourn.exact.logs.estimates import Behaviour, Improvement, Label, LogEvaluation
 from sojourn.exact.logs.fit import (
     Fit,
     LogRows,
@@ -38,146 +39,15 @@ from sojourn.exact.logs.improve import Choice, chosen, standard_error
 from sojourn.exact.logs.markov import MarkovCheck, checked
 from sojourn.exact.logs.when import When, starts
 from sojourn.exact.operators import first_best
+from sojourn.models.rows import has_hash
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _T = TypeVar("_T")
-Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
 _ROUNDING = 1e-8  # of a sum of probabilities
-ASSUMED = (
-    "if the states are Markov, the log is stationary and has seen all that matters, and past actions had no reasons that "
-    "the states leave out"
-)
-
-
-# --- Answers ------------------------------------------------------------------------------
-
-
-class Behaviour(NamedTuple):
-    """What the behaviour that made the log earns per unit time in the long run: about `rate`, between `low` and `high`.
-
-    `amounts` has the further amounts of the log, per unit of time. `observed` is the reward of the log divided by its time. It differs from `rate` if the log begins or ends in unusual states,
-    as when every machine in it begins new. Outside the interval, it says that the log has not reached its long run.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
-    >>> log.behaviour.rate  # 6 in a time of 3; the last row is left out, since its next state is not known
-    2.0
-    """
-
-    rate: float
-    low: float
-    high: float
-    level: float
-    rows: int
-    duration: float
-    observed: float
-    per: str = "unit time"
-    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
-
-    @property
-    def reached_long_run(self) -> bool:
-        """Whether the log's own reward per unit time lies in the interval."""
-        slack = 1e-9 * (abs(self.low) + abs(self.high))
-        return self.low - slack <= self.observed <= self.high + slack
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
-        if self.reached_long_run:
-            return f"the log earned {self.rate:.6g} per {self.per}, {inside}"
-        return (
-            f"going on as in the log would earn {self.rate:.6g} per {self.per}, {inside}; the log itself earned "
-            f"{self.observed:.6g}, so it has not reached its long run"
-        )
-
-
-class LogEvaluation(NamedTuple):
-    """What a policy would earn per unit time according to the model of a log: about `gain`, between `low` and `high`.
-
-    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
-    an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
-    little of the log fits the policy, or if rows are censored. `amounts` has the further amounts of the log, per unit of time.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({
-    ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
-    ... })
-    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; the next state of the last row is not known
-    2.9
-    """
-
-    gain: float
-    low: float
-    high: float
-    level: float
-    rests_on: int
-    weighted: Weighted | None
-    per: str = "unit time"
-    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        return (
-            f"the policy would earn {self.gain:.6g} per {self.per}, {100.0 * self.level:g} % interval {self.low:.6g} to "
-            f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
-        )
-
-
-class Improvement(NamedTuple):
-    """A policy that very probably earns more than the log did, or the advice to go on as before.
-
-    `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
-    `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
-    more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
-    of its steps that the policy would spend there. `adds` is what following the policy in each state, rather than the
-    behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. `amounts` has what there would
-    be of the log's further amounts, per unit of time. If nothing is clearly better, `kept` is true, and the advice is to go on
-    as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
-    commonest action of each state.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({
-    ...     "state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30,
-    ... })
-    >>> better = log.improve()
-    >>> better.policy, better.counts, better.beats_behaviour > 0.99, log.behaviour.rate < better.low < better.gain < 3.0
-    ({0: 'b'}, {0: 59}, True, True)
-    """
-
-    policy: dict[Label, Label]
-    gain: float
-    low: float
-    level: float
-    beats_behaviour: float
-    behaviour: Behaviour
-    kept: bool
-    counts: dict[Label, int]
-    visits: dict[Label, float]
-    adds: dict[Label, float]
-    amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        if self.kept:
-            return (
-                f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
-                f"{self.behaviour.per}; keep it ({ASSUMED})"
-            )
-        return (
-            f"this policy would earn {self.gain:.6g} per {self.behaviour.per}, at least {self.low:.6g} with a probability of "
-            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
-            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
-        )
-
-
-# --- The log ------------------------------------------------------------------------------
 
 
 @told
@@ -410,7 +280,7 @@ class Log:
     def _number(self, state: Any, said: str) -> int:
         at = (
             {label: number for number, label in enumerate(self.states)}.get(state)
-            if is_hashable(state)
+            if has_hash(state)
             else None
         )
         if at is None:
@@ -621,15 +491,6 @@ class Log:
             at = self.states.index(state)
             share[self.fit.offsets[at] : self.fit.offsets[at + 1]] = given
         return share
-
-
-def is_hashable(label: object) -> bool:
-    """Return whether something can be a label; a tuple with an array in it cannot."""
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
 
 
 def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:
