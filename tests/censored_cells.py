@@ -143,7 +143,11 @@ def tried(cell: Cell, units: int, watched: float, law: str, logs: int, first: in
     truth, asked = cell.gain(FIXED), cell.gain(1.0)
     tally = Tally(logs, 0.0, 0, 0, 0, 0, 0, 0)
     for seed in range(first, first + logs):
-        log = cell.log(units, watched, seed, law)
+        try:
+            log = cell.log(units, watched, seed, law)
+        except ValueError:  # it says that no row leads to a state that is left
+            tally = tally._replace(failed=tally.failed + 1)
+            continue
         if not {FIX, RUN} <= set(log.counts().get(WORN, {})) or FAILED not in log.states:
             tally = tally._replace(failed=tally.failed + 1)
             continue
@@ -167,8 +171,10 @@ def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--logs", type=int, default=200)
-    logs = given.parse_args().logs
-    for law in ("kaplan-meier", "weibull"):
+    given.add_argument("--laws", nargs="+", default=["kaplan-meier", "weibull"])
+    asked = given.parse_args()
+    logs = asked.logs
+    for law in asked.laws:
         _say(f"\n{law}\n\n| log | " + " | ".join(f"{u:,} units, {s}" for u in UNITS for s in SHARES) + " |")
         _say("|---|" + "--:|" * (len(UNITS) * len(SHARES)))
         shares: list[list[float]] = []
