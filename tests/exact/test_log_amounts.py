@@ -78,6 +78,57 @@ def test_the_model_of_a_log_counts_its_amounts() -> None:
     assert (best[1].gain - best[0].gain) / 1e-4 == pytest.approx(best[0].prices[0], rel=0.05)
 
 
+def limited(bound: float, count: int, seeds: range, per: str = "duration") -> tuple[int, int, int, float]:
+    """Return how many logs give advice within a limit, how much of it breaks it, how many limits of gains are too high, and the mean gain."""
+    model = machine().with_amounts({"lost": 0.1 * np.repeat(np.arange(5.0), 3), "jobs": np.ones(15)})
+    advised = broken = wrong = 0
+    gains = []
+    for seed in seeds:
+        rows = table(count, 100 + seed).with_columns(jobs=1.0)
+        log = sj.read_log(rows, amounts={"lost": "lost", "jobs": "jobs"})
+        better = log.improve(limits=[sj.exact.at_most("lost", bound, per=per)])
+        if not better.kept:
+            share = np.zeros((5, 3))
+            share[list(better.policy), list(better.policy.values())] = 1.0  # type: ignore[index]
+            truth = sj.evaluate(model, share)
+            advised, broken = advised + 1, broken + (truth.per("lost", per) > bound)
+            wrong += better.low > truth.gain
+            gains.append(truth.gain)
+    return advised, broken, wrong, float(np.mean(gains))
+
+
+def test_advice_within_limits_keeps_them() -> None:
+    """Of 24 logs none breaks its limit, and the gains of advice grow with what is allowed; what was done may break it."""
+    found = [limited(bound, 3000, range(8)) for bound in (0.02, 0.03, 0.05)]
+    assert [one[1:3] for one in found] == [(0, 0)] * 3
+    assert min(one[0] for one in found) >= 7
+    assert found[0][3] < found[1][3] < found[2][3]
+    assert limited(0.05, 3000, range(4), per="jobs")[1] == 0
+
+
+def test_what_no_policy_surely_keeps_is_refused() -> None:
+    """In a sentence; a limit that does not bind changes nothing; a log of sums has not what is needed."""
+    log = sj.read_log(table(500), amounts={"lost": "lost"})
+    told = sentence(lambda: log.improve(limits=[sj.exact.at_most("lost", 1e-4)]), ValueError)
+    assert told == (
+        "no policy of the log keeps lost per unit time at most 0.0001 with a probability of 95 %, and what was done does not either; "
+        "allow more, or take a lower level"
+    )
+    free, loose = log.improve(), log.improve(limits=[sj.exact.at_most("lost", 9.0)])
+    assert loose._replace(limits=()) == free
+    assert loose.limits == ("lost per unit time at most 9",)
+    assert "with lost per unit time at most 9" in loose.sentence
+
+
+@pytest.mark.evidence
+def test_advice_within_limits_keeps_them_in_many_logs(counted: Callable[..., None]) -> None:
+    """Three bounds and two sizes, 40 logs each."""
+    found = [limited(bound, count, range(40)) for bound in (0.02, 0.03, 0.05) for count in (3000, 10_000)]
+    broken = sum(one[1] for one in found)
+    counted("advice within limits that breaks them", tried=sum(one[0] for one in found), failed=broken)
+    assert broken <= 0.05 * sum(one[0] for one in found)
+
+
 def test_events_have_amounts_per_row_and_per_time() -> None:
     """By hand: rows of 2 and 3; 1 + 2 lost, 10 per unit of time and 5 per row of energy. A censored row has its lump."""
     events = {"unit": [1] * 3, "time": [0, 2, 5], "state": ["up"] * 3, "reward": [0.0] * 3, "lost": [1.0, 2.0, 7.0], "kw": [10.0] * 3}  # fmt: skip

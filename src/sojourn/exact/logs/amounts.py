@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import finite, nearest, shown
+from sojourn.exact.constraints import Constraint
 from sojourn.exact.logs.censoring import Unfinished
 from sojourn.exact.logs.fit import Fit, LogRows, with_known
 from sojourn.models.validation import OWN_AMOUNTS, by_name
 from sojourn.rules.arrays import Floats, Ints
+
+ROOM = " room"  # no amount of a user has this name
 
 
 class AmountRate(NamedTuple):
@@ -47,6 +50,11 @@ class KnownEffect(NamedTuple):
     successors: Floats
     states: Ints
 
+    def with_room(self, limit: Constraint) -> KnownEffect:
+        """Return the same with the amount "room"."""
+        counted, unit = (self.means.get(name, 0.0) for name in (limit.amount, limit.per))
+        return self._replace(means={**self.means, ROOM: limit.sign * (limit.bound * unit - counted)})
+
     def added(self, fit: Fit, maximise: str, per: str) -> Fit:
         """Return the fit with this action."""
         mean, length = (self.means.get(name, 0.0) for name in (maximise, per))
@@ -62,16 +70,25 @@ class RowColumns(NamedTuple):
 
     def named(self, name: Any) -> RowAmount:
         """Return an amount: "reward", "duration", "steps", or one that the log has."""
-        ends = self.unfinished
+        ends, ones = self.unfinished, np.ones(len(self.rows.state))
         own = {
             "reward": RowAmount(self.rows.reward, ends and ends.start),
-            "duration": RowAmount(self.rows.duration),
-            "steps": RowAmount(ones := np.ones(len(self.rows.state)), ones),
+            "duration": RowAmount(self.rows.duration, 0.0 * ones),
+            "steps": RowAmount(ones, ones),
         }
         found = own | dict(self.amounts)
         if name not in found:
             raise ValueError(f"the log has no amount {shown(name)}{nearest(str(name), list(found))}")
         return found[name]
+
+    def with_room(self, limit: Constraint) -> RowColumns:
+        """Return the columns with the amount "room", which is what a limit leaves; a policy keeps it if its gain is not below 0."""
+        counted, unit = self.named(limit.amount), self.named(limit.per)
+        values = limit.sign * (limit.bound * unit.values - counted.values)
+        start = None
+        if counted.start is not None and unit.start is not None:
+            start = limit.sign * (limit.bound * unit.start - counted.start)
+        return self._replace(amounts={**self.amounts, ROOM: RowAmount(values, start)})
 
     def seen_as(self, maximise: Any, per: Any) -> RowColumns:
         """Return the columns with one amount in place of the reward, and another one in place of the duration."""

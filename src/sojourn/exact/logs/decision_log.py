@@ -17,7 +17,8 @@ from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
 from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
-from sojourn.exact.logs.amounts import AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
+from sojourn.exact.constraints import Constraint, checked_limits
+from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
 from sojourn.exact.logs.closing import closed, counted, outlasting
 from sojourn.exact.logs.cycles import weighted
@@ -36,6 +37,7 @@ from sojourn.exact.logs.fit import (
     worth,
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
+from sojourn.exact.logs.limits import within
 from sojourn.exact.logs.markov import MarkovCheck, checked
 from sojourn.exact.logs.when import When, starts
 from sojourn.exact.operators import first_best
@@ -352,13 +354,15 @@ class Log:
             )
         return checked(self._rows, self._trajectory, self.fit, worth(self.fit, self.fit.behaviour))
 
-    def improve(self, level: float = 0.95) -> Improvement:
+    def improve(self, level: float = 0.95, *, limits: Sequence[Constraint] = ()) -> Improvement:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
 
-        `sojourn.exact.logs.improve` describes the method.
+        With `limits` on amounts (`sojourn.exact.at_most`, `at_least`) it is one that also very probably keeps these; if the behaviour
+        does not keep them, it need not be better. `sojourn.exact.logs.improve` and `sojourn.exact.logs.limits` describe the method.
         """
-        level, fit = proper_fraction("level", level), self.fit
-        choice, behaviour = chosen(self._rows, fit, level), self._behaviour(level)
+        level, fit, behaviour = proper_fraction("level", level), self.fit, self._behaviour(level)
+        limits = checked_limits(limits)
+        choice = self._within(limits, level) if limits else chosen(self._rows, fit, level)
         kept = Choice(worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0)
         found, gain, low, beats = choice or kept
         best = first_best(fit.offsets, found.share)
@@ -377,6 +381,7 @@ class Log:
             visits=self._by_state((visits / visits.sum()).tolist()),
             adds=self._by_state(adds.tolist()),
             amounts=self._rates({} if choice is None else policy, level),
+            limits=tuple(map(str, limits)),
         )
 
     def when(self, action: Label | None = None, level: float = 0.95) -> When:
@@ -420,6 +425,17 @@ class Log:
             gains,
             self.per,
         )
+
+    def _within(self, limits: Sequence[Constraint], level: float) -> Choice | None:
+        """Return the choice within limits."""
+        if self._rows is None:
+            raise ValueError("sums do not show what limits on amounts need; give the rows of the log")
+        room = []
+        for limit in limits:
+            given = self._original.with_room(limit), tuple(one.with_room(limit) for one in self._known)
+            one = self._with(_original=given[0], _known=given[1]).seen_as(ROOM)
+            room.append((vars(one)["_rows"], one.fit))
+        return within((self._rows, self.fit), room, limits, level)
 
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:
         return dict(zip(self.states, values, strict=True))

@@ -96,7 +96,7 @@ class Improvement(NamedTuple):
     more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
     of its steps that the policy would spend there. `adds` is what following the policy in each state, rather than the
     behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. `amounts` has what there would
-    be of the log's further amounts, per unit of time. If nothing is clearly better, `kept` is true, and the advice is to go on
+    be of the log's further amounts, per unit of time. The policy keeps each of the `limits` with the probability `level`. If nothing is clearly better, `kept` is true, and the advice is to go on
     as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
     commonest action of each state.
 
@@ -120,17 +120,21 @@ class Improvement(NamedTuple):
     visits: dict[Label, float]
     adds: dict[Label, float]
     amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
+    limits: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
+        limited = "".join(f", with {limit}" for limit in self.limits)
         if self.kept:
             return (
-                f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"nothing in the log{limited} is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
                 f"{self.behaviour.per}; keep it ({ASSUMED})"
             )
+        said = f"it is better with a probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} %"
+        if self.limits and self.beats_behaviour < 0.5:  # only since what was done keeps no limits
+            said = "what was done does not keep to that"
         return (
             f"this policy would earn {self.gain:.6g} per {self.behaviour.per}, at least {self.low:.6g} with a probability of "
-            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
-            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
+            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log{limited}; {said} ({ASSUMED})"
         )

@@ -96,11 +96,29 @@ def chosen(
         half = half_rows(rows, fit, found)
         surplus = difference - lucky + float(half.sum())
         if surplus + sides(rows, fit, _DOUBTED, found, never, base, half)[0] > 0.0:
-            promised = 1.0 - 2.0 * _PAID * (1.0 - level)
-            below = sides(rows, fit, promised, found, never, more=half)[0] + float(half.sum())
-            low = min(_along_path(fit, found, level), found.gain + below) - lucky + tail_doubt(fit, found)[0]
-            return Choice(found, found.gain - lucky, low, beats)
+            return Choice(found, found.gain - lucky, promised(rows, fit, found, level), beats)
     return None
+
+
+def promised(rows: LogRows | None, fit: Fit, found: Worth, level: float) -> float:
+    """Return the lower limit of the gain of a policy that was chosen on the same rows."""
+    half, sure = half_rows(rows, fit, found), 1.0 - 2.0 * _PAID * (1.0 - level)
+    never = np.zeros(fit.num_states, dtype=bool)
+    below = sides(rows, fit, sure, found, never, more=half)[0] + float(half.sum())
+    least = min(_along_path(fit, found, level), found.gain + below)
+    return least - luck(fit, found) + tail_doubt(fit, found)[0]
+
+
+def most_promised(rows: LogRows | None, fit: Fit, level: float, among: Iterable[Floats]) -> Choice:
+    """Return the policy with the highest lower limit, where the behaviour must not be kept."""
+    base, better = worth(fit, fit.behaviour), []
+    for share in among:
+        found = worth(fit, share)
+        lucky, (deviation, freedom) = luck(fit, found), compared(fit, found, base)
+        surplus = found.gain - base.gain + tail_doubt(fit, found, base)[0] - lucky
+        beats = float(stdtr(freedom, surplus / deviation)) if deviation else float(surplus > 0.0)
+        better.append(Choice(found, found.gain - lucky, promised(rows, fit, found, level), beats))
+    return max(better, key=lambda one: one.low)
 
 
 def half_rows(rows: LogRows | None, fit: Fit, found: Worth) -> Floats:
