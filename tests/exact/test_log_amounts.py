@@ -183,6 +183,8 @@ def test_the_command_shows_amounts(tmp_path: Path) -> None:
     log = sj.read_log(rows, amounts={"energy": "kwh", "lost": "lost"})
     assert [(one.name, one.behaviour.rate) for one in found.amounts] == [(name, rate.rate) for name, rate in log.behaviour.amounts.items()]  # fmt: skip
     assert any(line.strip().startswith("energy per unit time: 2.8") for line in lines(found))
+    within = answered_file(tmp_path / "log.csv", columns, 0.95, None, [sj.exact.at_most("lost", 0.06)])
+    assert any("with lost per unit time at most 0.06" in line for line in within.sentences)
     time = np.append(0.0, rows["duration"].cum_sum().to_numpy())[:-1]
     rows.with_columns(time=time).write_csv(tmp_path / "events.csv")
     columns = {"state": "state", "time": "time", "duration": "duration", "flows": "kwh", "amounts": "lost"}

@@ -12,6 +12,7 @@ from sojourn.answers import policy_map
 from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest, shown
+from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.censoring import LAWS
@@ -103,7 +104,13 @@ class Logged:
         write_json(folder / FILE, as_json(self))
 
 
-def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
+def answered_file(
+    file: Path,
+    columns: Mapping[str, str],
+    level: float,
+    policy: Path | None,
+    limits: Sequence[Constraint] = (),
+) -> Logged:
     """Return all that the log in a file says.
 
     `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
@@ -117,11 +124,11 @@ def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: 
     log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
     parts = tuple(name.partition(":")[0].strip() for name in columns["state"].split(","))
     if policy is None:
-        return answered(file.name, log, level, parts=parts)
+        return answered(file.name, log, level, parts=parts, limits=limits)
     if not policy.is_file():
         raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
     asked = {state: str(action) for state, action in load_json(policy).items()}
-    return answered(file.name, log, level, asked, parts)
+    return answered(file.name, log, level, asked, parts, limits)
 
 
 def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
@@ -205,10 +212,11 @@ def answered(
     level: float = 0.95,
     policy: dict[str, str] | None = None,
     parts: tuple[str, ...] = ("state",),
+    limits: Sequence[Constraint] = (),
 ) -> Logged:
     """Return all that a log says, also about a policy if one is given, by the names of states and actions.
 
-    `parts` are what the parts of a state are called.
+    `parts` are what the parts of a state are called; advice keeps the `limits` on amounts.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -218,7 +226,7 @@ def answered(
     >>> found.kept, found.advice[0].action, found.advice[0].count
     (False, 'b', 59)
     """
-    better = log.improve(level)
+    better = log.improve(level, limits=limits)
     behaviour, counts, usual = better.behaviour, log.counts(), log.behaviour.amounts
     names = dict(zip(log.states, label_names(log.states), strict=True))
     actions = dict(zip(log.actions, label_names(log.actions), strict=True))

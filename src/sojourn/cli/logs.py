@@ -61,6 +61,13 @@ def log(  # each column of a log is an option
     flows: Annotated[
         str | None, typer.Option(help="Events: columns of further amounts per unit of time.")
     ] = None,
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='Limit on an amount that the advice keeps, such as "lost 0.05 per calls"; may be repeated.'
+        ),
+    ] = None,
+    at_least: Annotated[list[str] | None, typer.Option(help="The same, for the least.")] = None,
     ends: Annotated[
         str, typer.Option(help="Events: what follows the last row: censored, renew, continue, or a column.")
     ] = "censored",
@@ -97,6 +104,7 @@ def log(  # each column of a log is an option
     """
     from sojourn.answers.log import answered_file, lines
     from sojourn.data.hints import as_json as record
+    from sojourn.exact.constraints import limit_of
 
     given = {"action": action, "reward": reward, "probability": probability, "per": per}
     given |= {
@@ -112,7 +120,9 @@ def log(  # each column of a log is an option
     }
     columns = {"state": state, "duration": duration, "ends": ends, "durations": durations}
     columns |= {name: column for name, column in given.items() if column is not None}
-    found = answered_file(file, columns, level, policy)
+    limits = [limit_of(each, False) for each in at_most or ()]
+    limits += [limit_of(each, True) for each in at_least or ()]
+    found = answered_file(file, columns, level, policy, limits)
     if out is not None:
         found.write(out)
     if as_json:
