@@ -167,9 +167,43 @@ def requests(made: dict[str, Any]) -> Sheet:
     )
 
 
+def engines(made: dict[str, Any]) -> Sheet:
+    """Draw what replacing from a mileage on costs, by the log and by hand, beside what was done."""
+    gains, usual = made["advice"].gains, made["usual"]
+    miles = np.array([mile for mile in gains if mile is not None and mile >= 100_000])
+    hand = [-made["by_hand"](np.arange(made["size"]) >= mile // 5_000) for mile in miles[::3]]
+    far, start = miles / 1_000, made["advice"].start / 1_000
+    series = [
+        Series("from this mileage on, by the log", FIRST, far, [-gains[mile] for mile in miles]),
+        Series("the same by hand", Look(BLACK, 0, 3), far[::3], hand, kind="points"),
+        Series("what was done, with its interval", SECOND, far[[0, -1]], [-usual.rate] * 2, [-usual.high] * 2, [-usual.low] * 2),
+        Series("the advice, at most", Look(BLUE, 0, 0), [start], [-made["advice"].low], kind="points"),
+    ]  # fmt: skip
+    axes = Axis("thousand miles at which an engine is replaced"), Axis("cost of a month", ends=(100.0, 260.0))
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
+
+
+def turbofans(made: dict[str, Any]) -> Sheet:
+    """Draw what replacing from a wear on costs, by the log and by brute force, beside the best age and running to failure."""
+    gains, worn = made["by_wear"].gains, made["by_wear"]
+    levels = np.array([level for level in made["levels"] if level >= 47.3])
+    ends = levels[[0, -1]]
+    series = [
+        Series("from this wear on, by the log", FIRST, levels, [-gains[level] for level in levels]),
+        Series("on these very engines", Look(BLACK, 0, 3), levels, [-made["levels"][level] for level in levels], kind="points"),
+        Series("the advice, at most", Look(BLUE, 0, 0), [worn.start], [-worn.low], kind="points"),
+        Series("at the best age", SECOND, ends, [-max(made["ages"].values())] * 2),
+        Series("run to failure", TRUTH, ends, [-worn.behaviour] * 2),
+    ]  # fmt: skip
+    axes = Axis("pressure at which an engine is replaced"), Axis("cost of a cycle", ends=(0.0, 0.55))
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
+
+
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
     "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
 }  # fmt: skip
+# Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
+WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,
@@ -185,10 +219,31 @@ def main() -> None:
             HERE / "figures" / f"gallery-{page}",
             ["svg"],
         )
+    for page, (draw, data) in WITH_DATA.items():
+        if (folder := HERE.parents[1] / "shared" / "data" / data).is_dir():
+            text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
+            with contextlib.chdir(folder):
+                made = _run("\n".join(_programs(text)))
+            write(draw(made), HERE / "figures" / f"gallery-{page}", ["svg"])
     for title, program in programs((HERE.parent / "README.md").read_text(encoding="utf-8")):
         chart = DRAWN[title](_run(program))
         height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
         write(Sheet([[chart]], (5.2, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+
+
+def _programs(page: str) -> list[str]:
+    r"""Return all programs of a page, and what its dialogues are asked.
+
+    >>> _programs("```python\nx = 1\n```\n```pycon\n>>> x\n1\n```")
+    ['x = 1\n', 'x\n']
+    """
+    found = []
+    for block in page.split("```py")[1:]:
+        kind, _, text = block.split("```")[0].partition("\n")
+        lines = text.splitlines(keepends=True)
+        asked = (line[4:] for line in lines if line.startswith((">>> ", "... ")))
+        found.append(text if kind == "thon" else "".join(asked))
+    return found
 
 
 def _run(program: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ programs of their own. Lines that begin with `# >` are what the program prints. 
 sweep or a model, JSON is JSON. Formulas and other things to look at are `text`.
 
 A comment above a block says more about it: `<!-- file: NAME -->` puts the block into the folder under that
-name, and `<!-- parsed: REASON -->` has it checked as far as that goes without running it.
+name, and `<!-- parsed: REASON -->` has it checked as far as that goes without running it. `<!-- data: NAME -->` runs it where the
+data of that name are, which are not part of the project, and only reads it elsewhere.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from sojourn.runs import results
 from sojourn.runs.batch import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
 README = ROOT / "README.md"
 PAGES = sorted([README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(
-    r"(?:^ *<!-- (?P<mark>file|parsed): (?P<note>[^\n]+?) -->\n\n?)?"
+    r"(?:^ *<!-- (?P<mark>file|parsed|data): (?P<note>[^\n]+?) -->\n\n?)?"
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -113,6 +115,8 @@ def make_bars(*names: str) -> None:
 def check(block: Block, module: ModuleType) -> None:
     """Run a block, or parse it."""
     run = block.mark != "parsed"
+    if block.mark == "data" and (run := (DATA / block.note).exists()):
+        shutil.copy(DATA / block.note, ".")
     if block.mark == "file":
         Path(block.note).write_text(block.text, encoding="utf-8")
     if block.language in ("python", "pycon"):
@@ -141,6 +145,10 @@ def check_python(block: Block, module: ModuleType, run: bool) -> None:
                 )
         return
     dialogue = doctest.DocTestParser().get_doctest(block.text, {}, "page", "page.md", block.line)
+    if not run:
+        for example in dialogue.examples:
+            compile(example.source, "page.md", "single")
+        return
     dialogue.globs = module.__dict__
     heard: list[str] = []
     doctest.DocTestRunner(verbose=False).run(dialogue, out=heard.append, clear_globs=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_a_known_effect_replaces_what_the_log_shows() -> None:
     assert [log.states[state] for state in model.successor[cells]] == ["a", "c"]
     assert log.evaluate({}).gain == log.behaviour.rate
     for call, said in (
-        (lambda: log.with_action("z", reward=1.0, duration=0.0), "duration is 0.0; it must be finite and greater than 0"),
+        (lambda: log.with_action("z", reward=1.0, duration=0.0), "duration is 0, and 'z' leads only to states where it can be taken again, which would never end; give a duration above 0, or where it can be taken"),
         (lambda: log.with_action("z", reward=1.0, duration=1.0, next={"d": 1.0}), "next has the state 'd', which the log does not have; see log.states"),
         (lambda: log.with_action("z", reward=1.0, duration=1.0, next={"a": 0.5}), "the probabilities of next sum to 0.5; they must sum to 1"),
     ):  # fmt: skip
@@ -222,10 +223,10 @@ def test_sums_give_the_answers_of_their_log() -> None:
 # --- Memory and drift -----------------------------------------------------------------------
 
 
-def warned(policies: int, seeds: range) -> tuple[int, int, int]:
+def warned(policies: int, seeds: range, names: Sequence[str] = ()) -> tuple[int, int, int]:
     """Return in how many logs that are Markov and stationary memory is found, and drift, and the number of logs."""
     memory = drift = logs = 0
-    for model in models().values():
+    for model in [model for name, model in models().items() if name in names or not names]:
         for policy in list(behaviours(model).values())[:policies]:
             for count in (300, 3000):
                 for seed in seeds:
@@ -244,12 +245,25 @@ def test_the_checks_seldom_warn_without_a_reason() -> None:
     assert max(memory, drift) <= 0.05 * logs
 
 
+def test_the_checks_seldom_warn_where_states_are_rare() -> None:
+    """Tijms' machine in 300 rows: where a rare state should follow another one once and has not, that is no memory."""
+    memory, drift, logs = warned(2, range(40), ["maintenance"])
+    assert max(memory, drift) <= 0.05 * logs
+
+
 @pytest.mark.evidence
 def test_the_checks_seldom_warn_in_many_logs(counted: Any) -> None:
-    """The same in ten times as many logs."""
-    memory, drift, logs = warned(4, range(40))
-    counted("logs that are Markov and stationary, with a warning", tried=2 * logs, failed=memory + drift)
-    assert max(memory, drift) <= 0.05 * logs
+    """The same in ten times as many logs, and about so of each model; its four behaviours share seeds, so counts cluster."""
+    found = {name: warned(4, range(40), [name]) for name in models()}
+    counted(
+        "logs that are Markov and stationary, with a warning",
+        tried=2 * sum(logs for *_, logs in found.values()),
+        failed=sum(memory + drift for memory, drift, _ in found.values()),
+    )
+    for memory, drift, logs in found.values():
+        assert max(memory, drift) <= 0.07 * logs
+    memory, drift, logs = (sum(each) for each in zip(*found.values(), strict=True))
+    assert max(memory, drift) <= 0.03 * logs
 
 
 def test_the_checks_find_memory_and_drift() -> None:

@@ -189,7 +189,14 @@ NEEDED = {
     ("model.SMDP", "duration"),
     ("Learner.train", "steps"),
 }
-OWN |= {"SMDP.duration": lambda: [1.0, 1.0]}
+OWN |= {
+    "SMDP.duration": lambda: [1.0, 1.0],
+    "read_lives.source": lambda: {"life": [1.0, 2.0, 3.0], "failed": [True, False, True]},
+    "read_lives.failure_cost": lambda: 5.0,
+    "read_lives.planned_cost": lambda: 1.0,
+    "When.behaviour": lambda: 1.0,
+    "When.per": lambda: "day",
+}
 
 
 class Odd:

@@ -12,9 +12,12 @@ from sojourn.answers import policy_map
 from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest, shown
+from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.bins import Bins, bins
-from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
+from sojourn.exact.logs.censoring import LAWS
+from sojourn.exact.logs.decision_log import Log, label_names
+from sojourn.exact.logs.estimates import ASSUMED, Label
 from sojourn.exact.logs.events import ENDS, read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.logs.markov import MarkovCheck
@@ -36,6 +39,15 @@ class RateBounds:
     rate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class AmountBounds:
+    """What there is of a further amount per unit of time: as it was done, and under the advice if there is one."""
+
+    name: str
+    behaviour: RateBounds
+    advice: RateBounds | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,7 @@ class Logged:
     per: str = "unit time"
     markov: MarkovCheck | None = None  # of memory and drift; None if the rows are not known
     parts: tuple[str, ...] = ()  # what the parts of a state are called
+    amounts: tuple[AmountBounds, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -91,23 +104,31 @@ class Logged:
         write_json(folder / FILE, as_json(self))
 
 
-def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
+def answered_file(
+    file: Path,
+    columns: Mapping[str, str],
+    level: float,
+    policy: Path | None,
+    limits: Sequence[Constraint] = (),
+) -> Logged:
     """Return all that the log in a file says.
 
     `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
     time, it is a table of events.
     """
-    alone = [name for name in ("unit", "earning", "per") if name in columns and "time" not in columns]
+    alone = [
+        name for name in ("unit", "earning", "until", "per") if name in columns and "time" not in columns
+    ]
     if alone:
         raise ValueError(f"the {alone[0]} belongs to a log of events; name its column of times, too")
     log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
     parts = tuple(name.partition(":")[0].strip() for name in columns["state"].split(","))
     if policy is None:
-        return answered(file.name, log, level, parts=parts)
+        return answered(file.name, log, level, parts=parts, limits=limits)
     if not policy.is_file():
         raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
     asked = {state: str(action) for state, action in load_json(policy).items()}
-    return answered(file.name, log, level, asked, parts)
+    return answered(file.name, log, level, asked, parts, limits)
 
 
 def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
@@ -121,7 +142,19 @@ def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
         next_state=None if after is None else _several(after),
         trajectory=columns.get("trajectory"),
         probability=columns.get("probability"),
+        censored=columns.get("censored"),
+        durations=columns.get("durations", LAWS[0]),
+        amounts=_amounts(columns, "amounts"),
     )
+
+
+def _amounts(columns: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return the columns of further amounts by the amounts' names, such as "kwh" or "energy=kwh"."""
+    found = {}
+    for text in filter(None, map(str.strip, columns.get(name, "").split(","))):
+        amount, mark, column = map(str.strip, text.partition("="))
+        found[amount] = column if mark else amount
+    return found
 
 
 def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
@@ -134,7 +167,11 @@ def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
         action=None if action is None else _several(action),
         reward=_amount(columns.get("reward")),
         earning=_amount(columns.get("earning")),
+        amounts=_amounts(columns, "amounts"),
+        flows=_amounts(columns, "flows"),
         ends=columns.get("ends", ENDS[0]),
+        until=_amount(columns.get("until")),
+        durations=columns.get("durations", LAWS[0]),
         per=columns.get("per"),
     )
 
@@ -175,10 +212,11 @@ def answered(
     level: float = 0.95,
     policy: dict[str, str] | None = None,
     parts: tuple[str, ...] = ("state",),
+    limits: Sequence[Constraint] = (),
 ) -> Logged:
     """Return all that a log says, also about a policy if one is given, by the names of states and actions.
 
-    `parts` are what the parts of a state are called.
+    `parts` are what the parts of a state are called; advice keeps the `limits` on amounts.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -188,8 +226,8 @@ def answered(
     >>> found.kept, found.advice[0].action, found.advice[0].count
     (False, 'b', 59)
     """
-    better = log.improve(level)
-    behaviour, counts = better.behaviour, log.counts()
+    better = log.improve(level, limits=limits)
+    behaviour, counts, usual = better.behaviour, log.counts(), log.behaviour.amounts
     names = dict(zip(log.states, label_names(log.states), strict=True))
     actions = dict(zip(log.actions, label_names(log.actions), strict=True))
     asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
@@ -232,6 +270,10 @@ def answered(
         per=log.per,
         markov=None if log.is_of_sums else log.markov(),
         parts=parts,
+        amounts=tuple(
+            AmountBounds(name, RateBounds(*usual[name]), None if better.kept else RateBounds(*rate))
+            for name, rate in better.amounts.items()
+        ),
     )
 
 
@@ -288,7 +330,16 @@ def _sentences(found: Logged) -> list[str]:
             f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
+    told += [_amount_sentence(found, one) for one in found.amounts]
     return told if found.markov is None else [*told, found.markov.verdict]
+
+
+def _amount_sentence(found: Logged, one: AmountBounds) -> str:
+    def bounds(rate: RateBounds) -> str:
+        return f"{rate.rate:.6g} ({rate.low:.6g} to {rate.high:.6g})"
+
+    advised = "" if one.advice is None else f", and {bounds(one.advice)} under the advice"
+    return f"{one.name} per {found.per}: {bounds(one.behaviour)} as it was done{advised}"
 
 
 def carrying(found: Logged) -> list[Advice]:

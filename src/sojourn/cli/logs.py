@@ -52,9 +52,38 @@ def log(  # every column of a log is an option
     earning: Annotated[
         str | None, typer.Option(help="Events: column or number of the reward per unit of time.")
     ] = None,
+    amounts: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of further amounts of a row, such as lost,energy=kwh; answers have their rates."
+        ),
+    ] = None,
+    flows: Annotated[
+        str | None, typer.Option(help="Events: columns of further amounts per unit of time.")
+    ] = None,
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='Limit on an amount that the advice keeps, such as "lost 0.05 per calls"; may be repeated.'
+        ),
+    ] = None,
+    at_least: Annotated[list[str] | None, typer.Option(help="The same, for the least.")] = None,
     ends: Annotated[
         str, typer.Option(help="Events: what follows the last row: censored, renew, continue, or a column.")
     ] = "censored",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            help="Events: time at which units were last watched, or its column; last rows are then longer than that."
+        ),
+    ] = None,
+    censored: Annotated[
+        str | None,
+        typer.Option(help="Column that is true where the end of a row was not seen; not for events."),
+    ] = None,
+    durations: Annotated[
+        str, typer.Option(help="Law of durations if rows are censored: kaplan-meier, exponential or weibull.")
+    ] = "kaplan-meier",
     per: Annotated[
         str | None, typer.Option(help="Events: unit of time, such as hour or month.", show_default="day")
     ] = None,
@@ -75,6 +104,7 @@ def log(  # every column of a log is an option
     """
     from sojourn.answers.log import answered_file, lines
     from sojourn.data.hints import as_json as record
+    from sojourn.exact.constraints import limit_of
 
     given = {"action": action, "reward": reward, "probability": probability, "per": per}
     given |= {
@@ -83,10 +113,16 @@ def log(  # every column of a log is an option
         "time": time,
         "unit": unit,
         "earning": earning,
+        "until": until,
+        "censored": censored,
+        "amounts": amounts,
+        "flows": flows,
     }
-    columns = {"state": state, "duration": duration, "ends": ends}
+    columns = {"state": state, "duration": duration, "ends": ends, "durations": durations}
     columns |= {name: column for name, column in given.items() if column is not None}
-    found = answered_file(file, columns, level, policy)
+    limits = [limit_of(each, False) for each in at_most or ()]
+    limits += [limit_of(each, True) for each in at_least or ()]
+    found = answered_file(file, columns, level, policy, limits)
     if out is not None:
         found.write(out)
     if as_json:

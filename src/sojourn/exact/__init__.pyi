@@ -7,10 +7,14 @@ from sojourn.exact.constraints import Constraint, at_least, at_most
 from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.bins import bins
-from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.decision_log import Log
+from sojourn.exact.logs.estimates import Behaviour, Improvement, LogEvaluation
 from sojourn.exact.logs.events import read_events
+from sojourn.exact.logs.lives import read_lives
 from sojourn.exact.logs.log_reader import read_log
+from sojourn.exact.logs.when import When
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_files import SolvedPolicy
@@ -24,6 +28,7 @@ from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
     "Alternatives",
+    "AmountRate",
     "Audit",
     "Behaviour",
     "Constraint",
@@ -42,6 +47,7 @@ __all__ = [
     "Solution",
     "SolvedPolicy",
     "TotalValue",
+    "When",
     "at_least",
     "at_most",
     "bins",
@@ -55,6 +61,7 @@ __all__ = [
     "modified_policy_iteration",
     "policy_iteration",
     "read_events",
+    "read_lives",
     "read_log",
     "risk_frontier",
     "solve_ratio",

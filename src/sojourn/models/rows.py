@@ -183,7 +183,7 @@ class Numbering:
         try:
             return labels_in("", dict.fromkeys(itertools.chain(*used)), sum(map(len, used))) or ()
         except TypeError:
-            strange = next(each for column in used for each in column if not _has_hash(each))
+            strange = next(each for column in used for each in column if not has_hash(each))
             raise TypeError(
                 f"{'an' if self.what == 'action' else 'a'} {self.what} is {shown(strange)}; it must be a number, a name, a "
                 "tuple or another value with a hash"
@@ -228,7 +228,8 @@ def _kinds(column: Column) -> set[type]:
     return {column.dtype.type} if isinstance(column, np.ndarray) else set(map(type, column))
 
 
-def _has_hash(label: object) -> bool:
+def has_hash(label: object) -> bool:
+    """Return whether something can be a label; a tuple with an array in it cannot."""
     try:
         hash(label)
     except TypeError:

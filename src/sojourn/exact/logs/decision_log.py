@@ -1,4 +1,4 @@
-"""A log of past decisions, and its answers: what was earned, what its model says, and what would very probably be better.
+"""A log of past decisions: what was earned, what its model says, and what would very probably be better.
 
 Every answer assumes that the states tell all that matters for what comes next (they are *Markov*), that the log is
 *stationary* (an action does the same at the end of the log as at its beginning) and has seen all that matters (no rare
@@ -9,167 +9,47 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
-from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
+from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
+from sojourn.exact.constraints import Constraint, checked_limits
+from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
+from sojourn.exact.logs.censoring import Unfinished
+from sojourn.exact.logs.closing import closed, counted, outlasting
+from sojourn.exact.logs.cycles import weighted
+from sojourn.exact.logs.estimates import Behaviour, Improvement, Label, LogEvaluation
 from sojourn.exact.logs.fit import (
     Fit,
     LogRows,
-    Weighted,
     Worth,
     advantage,
     fitted,
     fitted_sums,
+    fitted_unfinished,
     padded,
     sides,
-    weighted,
-    with_known,
+    tail_doubt,
     worth,
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
+from sojourn.exact.logs.limits import within
 from sojourn.exact.logs.markov import MarkovCheck, checked
+from sojourn.exact.logs.when import When, starts
 from sojourn.exact.operators import first_best
+from sojourn.models.rows import has_hash
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _T = TypeVar("_T")
-Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
 _ROUNDING = 1e-8  # of a sum of probabilities
-ASSUMED = (
-    "if the states are Markov, the log is stationary and has seen all that matters, and past actions had no reasons that "
-    "the states leave out"
-)
-
-
-# --- Answers ------------------------------------------------------------------------------
-
-
-class Behaviour(NamedTuple):
-    """What the behaviour that made the log earns per unit time in the long run: about `rate`, between `low` and `high`.
-
-    `observed` is the reward of the log divided by its time. It differs from `rate` if the log begins or ends in unusual states,
-    as when every machine in it begins new. Outside the interval, it says that the log has not reached its long run.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
-    >>> log.behaviour.rate  # 6 in a time of 3; the last row is left out, since its next state is not known
-    2.0
-    """
-
-    rate: float
-    low: float
-    high: float
-    level: float
-    rows: int
-    duration: float
-    observed: float
-    per: str = "unit time"
-
-    @property
-    def reached_long_run(self) -> bool:
-        """Whether the log's own reward per unit time lies in the interval."""
-        slack = 1e-9 * (abs(self.low) + abs(self.high))
-        return self.low - slack <= self.observed <= self.high + slack
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
-        if self.reached_long_run:
-            return f"the log earned {self.rate:.6g} per {self.per}, {inside}"
-        return (
-            f"going on as in the log would earn {self.rate:.6g} per {self.per}, {inside}; the log itself earned "
-            f"{self.observed:.6g}, so it has not reached its long run"
-        )
-
-
-class LogEvaluation(NamedTuple):
-    """What a policy would earn per unit time according to the model of a log: about `gain`, between `low` and `high`.
-
-    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
-    an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
-    little of the log fits the policy.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({
-    ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
-    ... })
-    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; the next state of the last row is not known
-    2.9
-    """
-
-    gain: float
-    low: float
-    high: float
-    level: float
-    rests_on: int
-    weighted: Weighted | None
-    per: str = "unit time"
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        return (
-            f"the policy would earn {self.gain:.6g} per {self.per}, {100.0 * self.level:g} % interval {self.low:.6g} to "
-            f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
-        )
-
-
-class Improvement(NamedTuple):
-    """A policy that very probably earns more than the log did, or the advice to go on as before.
-
-    `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
-    `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
-    more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
-    of its steps that the policy would spend there. `adds` is what following the policy in each state, rather than the
-    behaviour, adds to the gain of the log's model; its sum is the whole difference, luck included. If nothing is clearly better, `kept` is true, and the advice is to go on
-    as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
-    commonest action of each state.
-
-    >>> import sojourn as sj
-    >>> log = sj.read_log({
-    ...     "state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30,
-    ... })
-    >>> better = log.improve()
-    >>> better.policy, better.counts, better.beats_behaviour > 0.99, log.behaviour.rate < better.low < better.gain < 3.0
-    ({0: 'b'}, {0: 59}, True, True)
-    """
-
-    policy: dict[Label, Label]
-    gain: float
-    low: float
-    level: float
-    beats_behaviour: float
-    behaviour: Behaviour
-    kept: bool
-    counts: dict[Label, int]
-    visits: dict[Label, float]
-    adds: dict[Label, float]
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        if self.kept:
-            return (
-                f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
-                f"{self.behaviour.per}; keep it ({ASSUMED})"
-            )
-        return (
-            f"this policy would earn {self.gain:.6g} per {self.behaviour.per}, at least {self.low:.6g} with a probability of "
-            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
-            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
-        )
-
-
-# --- The log ------------------------------------------------------------------------------
 
 
 @told
@@ -177,7 +57,7 @@ class Log:
     """A log of past decisions, as `read_log` returns it.
 
     `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed;
-    `censored` is how many rows were left out because their end was not seen. Rates are per `per`.
+    `censored` is how many rows were not seen to end. Rates are per `per`.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
@@ -196,23 +76,55 @@ class Log:
         *,
         censored: int = 0,
         per: str = "unit time",
+        unfinished: Unfinished | None = None,
+        amounts: Mapping[str, RowAmount] | None = None,
     ) -> None:
         self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
-        kept, at, states, changed = _closed(rows, trajectory, labels[0])
+        ended = np.ones(len(rows.state), dtype=bool) if unfinished is None else unfinished.ended
+        kept, at, states, changed = closed(rows, trajectory, labels, ended)
         self.findings = (*findings, *changed)
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
         if len(states) < len(labels[0]):
             kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
-        self._rows: LogRows | None = kept
-        self._size, self._totals = len(kept.state), (float(kept.duration.sum()), float(kept.reward.sum()))
-        self._entered = np.bincount(kept.next_state, minlength=len(states))
+        ended = ended[at]
+        self._size, self._is_complete = len(kept.state), bool(ended.all())
+        self._entered = np.bincount(kept.next_state[ended], minlength=len(states))
         self._kept = at
         self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
+        known = None
+        if unfinished is not None and not self._is_complete:
+            start, watched = (
+                None if one is None else one[at] for one in (unfinished.start, unfinished.watched)
+            )
+            known = Unfinished(ended, start, unfinished.law, watched)
+        columns = {name: amount.at(at) for name, amount in (amounts or {}).items()}
+        self._columns = self._original = RowColumns(kept, known, columns)
+        self._sums: tuple[Floats, Ints] | None = None
+        self._products: dict[tuple[str, str], Floats] = {}
+        self._known: tuple[KnownEffect, ...] = ()
+        self._seen, self._unit = ("reward", "duration"), per
+        self._set()
         if not self._totals[0] > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
+        if known is not None:
+            self.findings += outlasting(self.fit, (self.states, self.actions), known.law)
+
+    def _set(self) -> None:
+        """Set what follows from the columns and from known effects."""
+        self.__dict__.pop("behaviour", None)
+        self.__dict__.pop("fit", None)
+        rows, ends, _ = self._columns
+        self._rows: LogRows | None = rows
+        self._totals = float(rows.duration.sum()), float(rows.reward.sum())
+        if self._sums is not None:
+            self.fit, self._rows = fitted_sums(rows, *self._sums, len(self.states)), None
+        elif ends is not None:
+            self.fit, self._rows = fitted_unfinished(rows, len(self.states), ends)
+        for effect in self._known:
+            self.fit = effect.added(self.fit, *self._seen)
 
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
@@ -229,11 +141,12 @@ class Log:
         return self._size
 
     @staticmethod
-    def from_sums(source: Any) -> Log:
+    def from_sums(source: Any, *, amounts: Sequence[str] = ()) -> Log:
         """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
 
         Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
-        and reward_duration (sums of products). Several rows for the same successor are added up. Gains are those of the
+        and reward_duration (sums of products). An amount such as "energy" has the columns energy, energy_energy and
+        energy_duration. Several rows for the same successor are added up. Gains are those of the
         log itself. What needs rows is left out, and `findings` says so: the skewness of rare events, in the limits.
 
         >>> sums = {"state": ["a"], "action": ["x"], "next_state": ["a"], "count": [4], "reward": [12], "duration": [6]}
@@ -241,23 +154,62 @@ class Log:
         >>> Log.from_sums(sums | more).behaviour.rate
         2.0
         """
-        log, squares, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source)
-        summed: Log = log._summed(squares, count)  # noqa: SLF001 - it is the same class
+        log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
+        summed: Log = log._summed(products, count)  # noqa: SLF001 - it is the same class
         return summed
 
-    def _summed(self, squares: Floats, count: Ints) -> Log:
+    def _summed(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
         """Turn a log whose rows are sums into the log that they are sums of."""
-        assert self._rows is not None
-        squares, count = squares[:, self._kept], count[self._kept]
-        self.fit = fitted_sums(self._rows, squares, count, len(self.states))
+        after, count = self._columns.rows.next_state, count[self._kept]
+        self._products = {pair: sums[self._kept] for pair, sums in products.items()}
+        self._sums = self._squares("reward"), count
         self._size = int(count.sum())
-        self._entered = np.bincount(self._rows.next_state, count, minlength=len(self.states)).astype(np.int64)
-        self._rows = None
+        self._entered = np.bincount(after, count, minlength=len(self.states)).astype(np.int64)
+        self._set()
         self.findings = (
             *self.findings,
             "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
         )
         return self
+
+    def _squares(self, name: str) -> Floats:
+        """Return the sums of squares of an amount and of the duration, and those of their products."""
+        pairs = (name, name), ("duration", "duration"), (name, "duration")
+        return np.array([self._products[pair] for pair in pairs])
+
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The names of further amounts, beside reward, duration and steps."""
+        return tuple(self._columns.amounts)
+
+    def seen_as(self, maximise: str = "reward", per: str = "duration") -> Log:
+        """Return the log in which one amount is the reward and another one the duration.
+
+        What it says of the behaviour, of policies and of what is better is then about the first per unit of the second.
+
+        >>> import sojourn as sj
+        >>> rows = {"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1], "kwh": [5, 7, 0]}
+        >>> log = sj.read_log(rows, amounts={"energy": "kwh"})
+        >>> log.behaviour.amounts["energy"].rate, log.seen_as("energy", per="steps").behaviour.rate, log.seen_as(per="energy").behaviour.rate
+        (4.0, 6.0, 0.5)
+        """
+        sums = self._sums
+        if sums is not None:
+            if per != "duration" or maximise == "steps":
+                raise ValueError(
+                    "sums do not show amounts per other amounts, or per step; count per unit of time"
+                )
+            sums = self._squares(maximise), sums[1]
+        columns, unit = self._original.seen_as(maximise, per), self._unit if per == "duration" else per
+        made = self._with(_columns=columns, _seen=(maximise, per), _sums=sums, per=unit)
+        Log._set(made)
+        return made
+
+    def _with(self, **changes: Any) -> Log:
+        made = copy.copy(self)
+        vars(made).pop("behaviour", None)
+        vars(made).update(changes)
+        return made
 
     @property
     def is_of_sums(self) -> bool:
@@ -277,12 +229,14 @@ class Log:
         reward: float,
         duration: float,
         next: Mapping[Any, float] | None = None,  # noqa: A002 - as in models
+        where: Iterable[Any] | None = None,
+        amounts: Mapping[str, float] | None = None,
     ) -> Log:
         """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
 
-        It can then be taken in every state, and `improve` and `evaluate` compare it with what was done. `next` has the
-        probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
-        begin. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
+        It can then be taken in every state, or in those of `where`, and `improve`, `when` and `evaluate` compare it with what was
+        done. It may take no time if it leads to where it cannot be taken. `next` has the probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
+        begin. `amounts` has the means of further amounts, 0 if they are not given. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
         limits then speak of the rest, which comes from the log.
 
         >>> import sojourn as sj
@@ -290,7 +244,7 @@ class Log:
         >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).improve().policy
         {0: 'run', 1: 'run', 2: 'mend'}
         """
-        taken, known = finite("reward", reward), positive("duration", duration)
+        taken, known = finite("reward", reward), at_least_zero("duration", duration)
         if next is None and self._rows is None:
             raise ValueError("sums do not show where units begin; give next, such as {state: 1.0}")
         if next is None:
@@ -299,24 +253,43 @@ class Log:
             successors = np.bincount(first, minlength=len(self.states)) / len(first)
         else:
             successors = self._successors(next)
-        made = copy.copy(self)
-        made.__dict__.pop("behaviour", None)
-        made.actions = self.actions if name in self.actions else (*self.actions, name)
-        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors)
-        return made
+        can = (
+            np.arange(len(self.states))
+            if where is None
+            else np.unique([self._number(state, "where") for state in where])
+        )
+        if known == 0.0 and successors[can].sum() >= 1.0 - _ROUNDING:
+            raise ValueError(
+                f"duration is 0, and {shown(name)} leads only to states where it can be taken again, which would never end; give a "
+                "duration above 0, or where it can be taken"
+            )
+        means = {"steps": 1.0} | checked_means(amounts, self._columns.amounts)
+        means |= dict(zip(self._seen, (taken, known), strict=True))
+        actions = self.actions if name in self.actions else (*self.actions, name)
+        effect = KnownEffect(actions.index(name), means, successors, can)
+        fit = effect.added(self.fit, *self._seen)
+        return self._with(actions=actions, _known=(*self._known, effect), fit=fit)
 
     def _successors(self, given: Mapping[Any, float]) -> Floats:
         """Return the probabilities of states by number."""
         found = np.zeros(len(self.states))
         for state, chance in given.items():
-            if state not in self.states:
-                raise ValueError(
-                    f"next has the state {shown(state)}, which the log does not have; see log.states"
-                )
-            found[self.states.index(state)] = probability(f"next of {shown(state)}", chance)
+            found[self._number(state, "next")] = probability(f"next of {shown(state)}", chance)
         if not abs(found.sum() - 1.0) <= _ROUNDING:
             raise ValueError(f"the probabilities of next sum to {found.sum():.9g}; they must sum to 1")
         return found
+
+    def _number(self, state: Any, said: str) -> int:
+        at = (
+            {label: number for number, label in enumerate(self.states)}.get(state)
+            if has_hash(state)
+            else None
+        )
+        if at is None:
+            raise ValueError(
+                f"{said} has the state {shown(state)}, which the log does not have; see log.states"
+            )
+        return at
 
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
@@ -343,12 +316,18 @@ class Log:
             state_names=label_names(self.states),
             action_names=label_names(self.actions),
             counts=np.maximum(fit.taken, 1),
+            amounts={name: self.seen_as(name).fit.reward for name in self.amounts},
         )
 
     @functools.cached_property
     def behaviour(self) -> Behaviour:
         """What was earned per unit time, with its 95 % interval."""
-        return self._behaviour(0.95)
+        return self._behaviour(0.95)._replace(amounts=self._rates({}, 0.95))
+
+    def _rates(self, policy: Policy, level: float) -> dict[str, AmountRate]:
+        """Return what there is of each further amount per unit of time."""
+        seen = {name: self.seen_as(name) for name in self.amounts if self._seen == ("reward", "duration")}
+        return {name: AmountRate(*one.evaluate(policy, level)[:3]) for name, one in seen.items()}
 
     def _behaviour(self, level: float) -> Behaviour:
         fit = self.fit
@@ -357,8 +336,11 @@ class Log:
         # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
         entered = self._entered - fit.visits
         known = (fit.known & (fit.taken > 0)).any()  # then the rows are not what is expected
-        rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
+        is_counted = self._is_complete and not known
+        rate = (earned + float(entered @ found.bias)) / clock if is_counted else found.gain
+        doubt = tail_doubt(fit, found)
         below, above = sides(self._rows, fit, level, found, np.ones(fit.num_states, dtype=bool))
+        below, above = below + doubt[0], above + doubt[1]
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
 
     def markov(self) -> MarkovCheck:
@@ -372,20 +354,23 @@ class Log:
             )
         return checked(self._rows, self._trajectory, self.fit, worth(self.fit, self.fit.behaviour))
 
-    def improve(self, level: float = 0.95) -> Improvement:
+    def improve(self, level: float = 0.95, *, limits: Sequence[Constraint] = ()) -> Improvement:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
 
-        `sojourn.exact.logs.improve` describes the method.
+        With `limits` on amounts (`sojourn.exact.at_most`, `at_least`) it is one that also very probably keeps these; if the behaviour
+        does not keep them, it need not be better. `sojourn.exact.logs.improve` and `sojourn.exact.logs.limits` describe the method.
         """
-        level, fit = proper_fraction("level", level), self.fit
-        choice, behaviour = chosen(self._rows, fit, level), self._behaviour(level)
+        level, fit, behaviour = proper_fraction("level", level), self.fit, self._behaviour(level)
+        limits = checked_limits(limits)
+        choice = self._within(limits, level) if limits else chosen(self._rows, fit, level)
         kept = Choice(worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0)
         found, gain, low, beats = choice or kept
         best = first_best(fit.offsets, found.share)
         visits = np.maximum(found.visits, 0.0)
         adds = 0.0 * visits if choice is None else found.visits * advantage(fit, kept.found)[best]
+        policy = self._by_state([self.actions[action] for action in fit.action[best].tolist()])
         return Improvement(
-            policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
+            policy=policy,
             gain=gain,
             low=low,
             level=level,
@@ -395,7 +380,62 @@ class Log:
             counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
             adds=self._by_state(adds.tolist()),
+            amounts=self._rates({} if choice is None else policy, level),
+            limits=tuple(map(str, limits)),
         )
+
+    def when(self, action: Label | None = None, level: float = 0.95) -> When:
+        """Return from which state on an action is best taken, such as an age or a wear; states must be numbers.
+
+        The action is one of the log, or one with a known effect (`with_action`), which need not be named if it is the only one.
+        Policies that take it in all states from one on, and never below, are compared with what was done, as by `improve`.
+
+        >>> import sojourn as sj
+        >>> log = sj.read_log({"state": [0, 1, 2] * 99, "action": ["run"] * 297, "reward": [4, 3, -19] * 99, "duration": [1, 1, 2] * 99})
+        >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).when().start
+        2
+        """
+        level, fit = proper_fraction("level", level), self.fit
+        if action is None:
+            known = np.unique(fit.action[fit.known])
+            if len(known) != 1:
+                raise ValueError(f"the log has {len(known)} actions with a known effect; name the action")
+            action = self.actions[known[0]]
+        if action not in self.actions:
+            raise ValueError(
+                f"the log does not have the action {shown(action)}; it has {', '.join(map(shown, self.actions))}"
+            )
+        policies = starts(fit, self.states, self.actions.index(action))
+        gains = {start: worth(fit, share).gain for start, share in policies.items()}
+        choice, behaviour = chosen(self._rows, fit, level, policies.values()), self._behaviour(level)
+        best = max(gains, key=lambda start: gains[start])
+        if choice is None:
+            kept = behaviour.rate, behaviour.low, level, 0.0
+            return When(action, best, *kept, behaviour.rate, True, gains, self.per)
+        start = next(one for one, share in policies.items() if share is choice.found.share)
+        return When(
+            action,
+            start,
+            choice.gain,
+            choice.low,
+            level,
+            choice.beats,
+            behaviour.rate,
+            False,
+            gains,
+            self.per,
+        )
+
+    def _within(self, limits: Sequence[Constraint], level: float) -> Choice | None:
+        """Return the choice within limits."""
+        if self._rows is None:
+            raise ValueError("sums do not show what limits on amounts need; give the rows of the log")
+        room = []
+        for limit in limits:
+            given = self._original.with_room(limit), tuple(one.with_room(limit) for one in self._known)
+            one = self._with(_original=given[0], _known=given[1]).seen_as(ROOM)
+            room.append((vars(one)["_rows"], one.fit))
+        return within((self._rows, self.fit), room, limits, level)
 
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:
         return dict(zip(self.states, values, strict=True))
@@ -412,11 +452,18 @@ class Log:
         gain, low, high = self._interval(found, policy, level)
         reached = (found.weight(fit) >= _SELDOM * found.visits.sum()) & ~fit.known
         answer = None
-        if self._probability is not None and self._rows is not None:
+        if self._probability is not None and self._rows is not None and self._is_complete:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
         return LogEvaluation(
-            gain, low, high, level, int(fit.seen[reached].min(initial=len(self))), answer, self.per
+            gain,
+            low,
+            high,
+            level,
+            int(fit.seen[reached].min(initial=len(self))),
+            answer,
+            self.per,
+            self._rates(policy, level),
         )
 
     def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:
@@ -429,7 +476,9 @@ class Log:
         below, above = sides(self._rows, fit, level, found, usual)
         # How much the gain would differ if every action might lead wherever its state has led.
         shift = worth(padded(fit), found.share).gain - found.gain
-        low, high = min(below, -half) + min(shift, 0.0), max(above, half) + max(shift, 0.0)
+        doubt = tail_doubt(fit, found)
+        low = min(below, -half) + min(shift, 0.0) + doubt[0]
+        high = max(above, half) + max(shift, 0.0) + doubt[1]
         return found.gain, found.gain + low, found.gain + high
 
     def _shares(self, policy: Policy) -> Floats:
@@ -458,58 +507,6 @@ class Log:
             at = self.states.index(state)
             share[self.fit.offsets[at] : self.fit.offsets[at + 1]] = given
         return share
-
-
-# --- Where rows lead ------------------------------------------------------------------------
-
-
-def _closed(
-    rows: LogRows, trajectory: Ints, labels: tuple[Label, ...]
-) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
-    """Return the rows that lead to states which are left again, their places, those states, and what was changed.
-
-    A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
-    starts again. Other rows that lead to such a state are left out, since the log does not say what follows.
-    """
-    after, findings = rows.next_state.copy(), []
-    left = np.zeros(len(labels), dtype=bool)
-    left[rows.state] = True
-    ends = np.flatnonzero(np.diff(trajectory) != 0)
-    stops = ends[~left[after[ends]]]
-    if stops.size:
-        after[stops] = rows.state[stops + 1]
-        findings.append(
-            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
-            f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
-        )
-    kept = np.ones(len(after), dtype=bool)
-    while True:
-        left = np.zeros(len(labels), dtype=bool)
-        left[rows.state[kept]] = True
-        lost = kept & ~left[after]
-        if not lost.any():
-            break
-        kept &= ~lost
-    missing = np.flatnonzero(~kept)
-    if missing.size:
-        findings.append(
-            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
-            f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
-        )
-    if not kept.any():
-        raise ValueError(
-            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
-        )
-    at = np.flatnonzero(kept)
-    if not missing.size:
-        return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
-    taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
-    return taken, at, np.flatnonzero(left), tuple(findings)
-
-
-def counted(count: int, one: str, several: str) -> str:
-    """Return a number of things in words."""
-    return f"{count:,} {one if count == 1 else several}"
 
 
 def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:

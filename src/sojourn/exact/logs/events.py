@@ -7,7 +7,7 @@ unit's last row is not in the table, so the caller says it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
@@ -16,8 +16,11 @@ import polars as pl
 
 from sojourn.data.child import is_number
 from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.amounts import RowAmount, checked_names
 from sojourn.exact.logs.bins import Bins
-from sojourn.exact.logs.decision_log import Log, counted
+from sojourn.exact.logs.censoring import LAWS
+from sojourn.exact.logs.closing import counted
+from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.log_reader import (
     Columns,
     Labels,
@@ -61,7 +64,11 @@ def read_events(  # one argument for each column, as in `read_log`
     action: Columns | None = None,
     reward: Amount | None = None,
     earning: Amount | None = None,
+    amounts: Mapping[str, Amount] | None = None,
+    flows: Mapping[str, Amount] | None = None,
     ends: str = "censored",
+    until: Any = None,
+    durations: str = LAWS[0],
     per: str | None = None,
 ) -> Log:
     """Return the log in a table of events: files, frames, or columns by name, as for `read_log`.
@@ -73,12 +80,19 @@ def read_events(  # one argument for each column, as in `read_log`
     `state` names one or several columns; `sj.bins` cuts a column into bins. `action` names the column of what was done, or
     several; a table without an action has only one. `reward` is paid in each row, `earning` per unit of time while it lasts.
     Either is a column, a number, or a function of the row such as `lambda row: -2.0 * row["miles"]`. It is called once with whole
-    columns, or, if it cannot compute with them, once for each row. If neither is given, the column "reward" is used.
+    columns, or, if it cannot compute with them, once for each row. If neither is given, the column "reward" is used. `amounts` and
+    `flows` are further amounts by name, such as {"energy": "kwh"}: `amounts` are there in each row, `flows` come per unit of time.
+    Answers have their rates, too, and the log's model counts them.
 
-    `ends` says what follows the last row of a unit: "censored", not seen, so that the row is left out and counted; "renew", the
+    `ends` says what follows the last row of a unit: "censored", not seen; "renew", the
     unit ends there at once and the unit that began next follows (after the last one, the first); "continue", the row lasts until the
     next unit begins, as on one clock; or it names a column that is true where a unit has ended ("renew") and false where it was
     lost from sight ("censored").
+
+    A censored row is left out and counted, unless `until` says when its unit was last watched: a time, or the column that has it.
+    The row then lasts longer than that, which says something of `durations`: they are estimated by "kaplan-meier", which
+    assumes no law, or as "weibull" or "exponential" (`sojourn.exact.logs.censoring`). Being lost from sight must have no reasons
+    that the states leave out.
 
     >>> log = read_events({
     ...     "bus": [7, 7, 7, 8, 8], "date": ["2024-01-01", "2024-01-03", "2024-01-04", "2024-01-01", "2024-01-02"],
@@ -101,7 +115,11 @@ def read_events(  # one argument for each column, as in `read_log`
     for name, amount in (("reward", reward), ("earning", earning)):
         if amount is not None:
             reader.columns[name] = _amount(table, amount, name)
-    reader.end(table, ends)
+    for kept, given in ((reader.amounts, amounts), (reader.flows, flows)):
+        for name, one in checked_names("amounts" if kept is reader.amounts else "flows", given).items():
+            kept[name] = _amount(table, one, name)
+    reader.end(table, ends, until)
+    reader.law = durations
     del table, columns  # they may be large
     log = reader.log()
     log.findings += tuple(_thin(log))
@@ -252,6 +270,7 @@ class EventReader(LogReader):
         taken(columns, time, "time")  # says so if there is no such column
         clock, is_dated = _clock(table[time])
         super().__init__({"time": clock})
+        self.flows: dict[str, Labels] = {}
         if per is not None and per not in SECONDS:
             raise ValueError(f"per is {shown(per)}; it must be one of {', '.join(SECONDS)}")
         self.per = per or ("day" if is_dated else "unit time")
@@ -285,7 +304,7 @@ class EventReader(LogReader):
         self.place = self.rows + 1
         self.size = len(self.rows)
         self.columns = {}
-        self.usable = np.ones(self.size, dtype=bool)
+        self.usable, self.unfinished = np.ones(self.size, dtype=bool), np.zeros(self.size, dtype=bool)
         self.last = np.append(np.diff(self.unit) != 0, True)
 
     def _drop_repeated(self, table: pl.DataFrame) -> None:
@@ -317,7 +336,7 @@ class EventReader(LogReader):
             return table
         return table[self.rows]
 
-    def end(self, table: pl.DataFrame, ends: str) -> None:
+    def end(self, table: pl.DataFrame, ends: str, until: Any) -> None:
         """Set how long rows last, and what follows the last row of each unit."""
         units = int(np.count_nonzero(self.last))
         self.duration = np.append(np.diff(self.time), 0.0) / self.scale
@@ -337,13 +356,15 @@ class EventReader(LogReader):
             self.renewed[:-1] = True
             self.refuse(self.duration < 0.0, "a time after the beginning of the next unit, which overlaps")
         unseen = at[~self.renewed & self.usable[at]]
-        self.usable[unseen] = False
         self.censored = len(unseen)
-        if self.censored:
+        if until is not None:
+            unseen = self._watch(table, unseen, until)
+        self.usable[unseen] = False
+        if len(unseen):
             self.notes.append(
-                f"{counted(self.censored, 'row is', 'rows are')} censored: the last of a unit, and what followed was not seen"
+                f"{counted(len(unseen), 'row is', 'rows are')} censored: the last of a unit, and what followed was not seen"
             )
-        if self.censored == self.size:
+        if self.censored == self.size:  # also those that were watched
             raise ValueError(
                 f"every row is censored: {counted(units, 'unit has', 'units have')} one row each, and what follows is not known; "
                 'say it by ends="renew" or ends="continue", or give units with more rows'
@@ -352,15 +373,53 @@ class EventReader(LogReader):
         if single and units > 1:
             self.notes.append(f"{counted(single, 'unit has', 'units have')} only one row")
 
+    def _watch(self, table: pl.DataFrame, last: Ints, until: Any) -> Ints:
+        """Let these rows last until their units were last watched, and return those of which that says nothing."""
+        if isinstance(until, str) and until in table.columns:
+            stamps, said = (
+                _clock(table[until])[0].fill_null(math.nan).to_numpy()[last],
+                f"in the column {until!r}",
+            )
+        else:
+            stamps, said = np.full(len(last), _clock(_series("until", [until]))[0][0] or math.nan), "until"
+            if not np.isfinite(stamps).all():
+                raise ValueError(
+                    f"until is {shown(until)}; it must be a time, or the name of a column of times"
+                )
+        watched = (stamps - self.time[last]) / self.scale
+        early = np.zeros(self.size, dtype=bool)
+        early[last[watched < 0.0]] = True
+        self.refuse(early, f"a time after its unit was last watched ({said})")
+        seen = last[watched > 0.0]
+        self.duration[seen] = watched[watched > 0.0]
+        self.unfinished[seen] = True
+        if len(seen):
+            self.notes.append(
+                f"{counted(len(seen), 'row is', 'rows are')} censored: the last of a unit, and its end had not come when the unit "
+                "was last watched"
+            )
+        return np.asarray(last[~(watched > 0.0)])
+
     def earnings(self) -> tuple[Floats, Floats]:
         """Return the rewards and the durations."""
         reward = np.zeros(self.size)
         if "reward" in self.columns:
             reward = reward + self.number("reward")
+        self.start = reward
         if "earning" in self.columns:
             reward = reward + self.number("earning") * self.duration
         self.check_sizes(reward, self.duration)
         return reward, self.duration
+
+    def further(self) -> dict[str, RowAmount]:
+        """Return the further amounts, of which those per row are there from the beginning."""
+        lumps = {name: one.values for name, one in super().further().items()}
+        found = {name: RowAmount(values, values) for name, values in lumps.items()}
+        for name, values in self.flows.items():
+            lump, flow = lumps.get(name, np.zeros(self.size)), self.number(name, values)
+            found[name] = RowAmount(lump + flow * self.duration, lump)
+        self.flows = {}
+        return found
 
     def trajectories(self) -> Ints:
         """Return the unit of each row."""

@@ -25,12 +25,11 @@ and P. S. Thomas, G. Theocharous and M. Ghavamzadeh, "High confidence policy imp
 A log need not show how all states are connected. So that every policy has one gain, each step may be followed, with a
 probability of 1e-5, by a restart in a state drawn as often as the log visited it.
 
-If the log has the probabilities of its actions, they give a second estimate, without a model: *importance-weighted cycles*.
-A *cycle* is what happens from one visit to a state until the next. The gain of a policy is the mean reward of its cycles
-over their mean time (the renewal-reward theorem). A log of another behaviour has other cycles; weighting each step by the
-product of pi(a | s) / probability(a | s) over its cycle so far makes both means right (per-decision importance sampling, D.
-Precup, R. S. Sutton and S. Singh, ICML 2000). The only assumption about the states is that, where cycles begin, the future
-does not depend on the past. In long cycles the weights vary wildly; the interval is then wide, or there is no answer.
+Rows whose end was not seen are *completed* (`censoring`): each has a value in place of its reward, its duration and the worth of
+its successor, so that means and sums of squares over the rows are those of the product-limit estimator. A pair then counts as
+many rows as ended.
+
+If the log has the probabilities of its actions, they give a second estimate, without a model (`cycles`).
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.special import stdtrit
 
 from sojourn.data.moved import moved_names
+from sojourn.exact.logs.censoring import Ends, Unfinished, completed
 from sojourn.models.chain import iterated
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
@@ -61,7 +61,6 @@ _NARROW, _TRIED = (
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
 _TABLE = 1_000_000  # places of a table that is always small enough
 _CERTAIN = 1 << 50  # rows that a known effect is worth
-_LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
 
 _NOTHING = np.zeros(0)
@@ -97,7 +96,8 @@ class Fit(NamedTuple):
     cell_share: Floats  # of the pair's rows
     cell_sums: Floats  # [2, cell]: of reward and duration
     row_pair: Ints
-    taken: Ints  # rows of each pair, also where its effect is known and `seen` says that it is certain
+    taken: Ints  # rows of each pair; `seen` are those that ended, or as many as are certain where the effect is known
+    ends: Ends | None = None  # if there are censored rows
 
     @property
     def num_states(self) -> int:
@@ -107,7 +107,7 @@ class Fit(NamedTuple):
     @property
     def known(self) -> Flags:
         """Which pairs have an effect that is known and not estimated."""
-        return np.asarray(self.seen != self.taken)
+        return np.asarray(self.seen == _CERTAIN)
 
     @property
     def visits(self) -> Ints:
@@ -151,6 +151,45 @@ def fitted(rows: LogRows, num_states: int) -> Fit:
         row_pair=row_pair,
         taken=count,
     )
+
+
+def fitted_unfinished(rows: LogRows, num_states: int, known: Unfinished) -> tuple[Fit, LogRows]:
+    """Return the fit of a log with censored rows, and its rows with completed rewards and durations.
+
+    Every pair has a row that ended. Squares and shares are those of the estimated law, as if as many rows as ended had shown it.
+    """
+    actions = int(rows.action.max()) + 1
+    keys, pair, taken = _grouped(rows.state * actions + rows.action, num_states * actions)
+    ended, pairs = known.ended, len(keys)
+    places, place, _ = _grouped((pair * num_states + rows.next_state)[ended], pairs * num_states)
+    cell = np.full(len(pair), -1, dtype=np.int64)
+    cell[ended] = place
+    ends, weight = completed(pair, cell, rows.reward, rows.duration, known)
+    seen = np.bincount(pair[ended], minlength=pairs)
+    cell_pair = places // num_states
+    share = np.bincount(place, weight[ended]).astype(np.float64, copy=False)
+    of = pair[ended]
+    off = [one[ended] - np.bincount(pair, weight * one)[of] for one in (rows.reward, rows.duration)]
+    counted = (seen[pair] * weight)[ended]
+    products = (off[0] ** 2, off[1] ** 2, off[0] * off[1])
+    fit = Fit(
+        offsets=np.searchsorted(keys // actions, np.arange(num_states + 1)),
+        state=keys // actions,
+        action=keys % actions,
+        seen=seen,
+        reward=np.bincount(pair, ends.reward) / taken,
+        duration=np.bincount(pair, ends.duration) / taken,
+        squares=np.array([np.bincount(of, counted * one, minlength=pairs) for one in products]),
+        cell_pair=cell_pair,
+        cell_next=places % num_states,
+        cell_count=share * seen[cell_pair],
+        cell_share=share,
+        cell_sums=np.array([np.bincount(place, counted * one) for one in off]),
+        row_pair=pair,
+        taken=taken,
+        ends=ends,
+    )
+    return fit, rows._replace(reward=ends.reward, duration=ends.duration)
 
 
 def fitted_sums(cells: LogRows, squares: Floats, count: Ints, num_states: int) -> Fit:
@@ -198,13 +237,14 @@ def _grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     return known, place[keys], count[known]
 
 
-def with_known(fit: Fit, action: int, reward: float, duration: float, successors: Floats) -> Fit:
-    """Return the fit with an action whose effect is known, the same in every state."""
-    states = np.arange(fit.num_states)
+def with_known(
+    fit: Fit, action: int, reward: float, duration: float, successors: Floats, states: Ints
+) -> Fit:
+    """Return the fit with an action whose effect is known, the same in each of these states."""
     actions = max(action, int(fit.action.max())) + 1
     keys = np.union1d(fit.state * actions + fit.action, states * actions + action)
     place = np.searchsorted(keys, fit.state * actions + fit.action)
-    mine = keys % actions == action
+    mine = (keys % actions == action) & np.isin(keys // actions, states)
 
     def filled(old: Floats, new: float) -> Floats:
         whole = np.full((*old.shape[:-1], len(keys)), new, dtype=old.dtype)
@@ -221,6 +261,8 @@ def with_known(fit: Fit, action: int, reward: float, duration: float, successors
     share = np.append(fit.cell_share[kept], np.tile(successors[after], len(states)))
     order = np.lexsort((following, pair))
     sums = np.append(fit.cell_sums[:, kept], np.zeros((2, len(after) * len(states))), axis=1)
+    moved = np.full(len(fit.cell_pair), -1, dtype=np.int64)
+    moved[kept] = np.argsort(order)[: len(kept)]
     seen = np.full(len(keys), _CERTAIN)
     seen[place] = fit.seen
     seen[mine] = _CERTAIN
@@ -239,7 +281,13 @@ def with_known(fit: Fit, action: int, reward: float, duration: float, successors
         cell_sums=sums[:, order],
         row_pair=place[fit.row_pair],
         taken=count,
+        ends=_moved(fit.ends, moved),
     )
+
+
+def _moved(ends: Ends | None, place: Ints) -> Ends | None:
+    """Return the ends with the new places of cells, -1 for those that are gone."""
+    return ends and ends._replace(cell=np.where(ends.cell >= 0, place[ends.cell], -1))
 
 
 def padded(fit: Fit) -> Fit:
@@ -260,7 +308,12 @@ def padded(fit: Fit) -> Fit:
     rows[place], sums[:, place] = fit.cell_count, fit.cell_sums
     total = np.bincount(pair, rows)
     return fit._replace(
-        cell_pair=pair, cell_next=after, cell_count=rows, cell_share=rows / total[pair], cell_sums=sums
+        cell_pair=pair,
+        cell_next=after,
+        cell_count=rows,
+        cell_share=rows / total[pair],
+        cell_sums=sums,
+        ends=_moved(fit.ends, place),
     )
 
 
@@ -326,7 +379,24 @@ def _is_narrow(matrix: Sparse) -> bool:
 
 
 def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Floats) -> Floats:
-    """Return each pair's sum of squares of a r + b tau + g minus its mean, with a and b given by pair and g by cell."""
+    """Return each pair's sum of squares of a r + b tau + g minus its mean, with a and b given by pair and g by cell.
+
+    Of a pair with censored rows it is what as many rows as ended would have to have for the mean to be as uncertain as it is.
+    """
+    found, ends = spread_of_law(fit, reward, duration, cells), fit.ends
+    if ends is None:
+        return found
+    rows, first = ends.curve.rows, ends.curve.first
+    a, b = (np.broadcast_to(one, fit.reward.shape)[fit.row_pair[rows]] for one in (reward, duration))
+    values = a * ends.reward[rows] + b * ends.duration[rows] + ends.successors(cells)[rows]
+    off = values - (ends.curve.sums(values) / ends.curve.watched)[ends.curve.group]
+    pair = fit.row_pair[rows[first]]
+    found[pair] = (np.minimum(fit.seen, fit.taken)[pair] / ends.curve.watched) ** 2 * ends.curve.sums(off**2)
+    return found
+
+
+def spread_of_law(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Floats) -> Floats:
+    """Return the same for rows that ended, each with the share of its pair that its cell has."""
     a, b = np.broadcast_to(reward, fit.reward.shape), np.broadcast_to(duration, fit.reward.shape)
     off = cells - fit.over_pairs(cells * fit.cell_share)[fit.cell_pair]
     sums = a[fit.cell_pair] * fit.cell_sums[0] + b[fit.cell_pair] * fit.cell_sums[1]
@@ -362,13 +432,45 @@ def advantage(fit: Fit, found: Worth, reward: Floats | None = None) -> Floats:
     return np.asarray((fit.reward if reward is None else reward) - found.gain * fit.duration + mean)
 
 
+def deltas(rows: LogRows, fit: Fit, found: Worth) -> Floats:
+    """Return delta of each row, completed where rows are censored."""
+    ends = fit.ends
+    after = found.bias[rows.next_state] if ends is None else ends.successors(found.bias[fit.cell_next])
+    return np.asarray(rows.reward - found.gain * rows.duration + after - found.bias[rows.state])
+
+
+def tail_doubt(fit: Fit, found: Worth, base: Worth | None = None) -> tuple[float, float]:
+    """Return how much lower and higher a gain may be, or its difference to that of `base`, for rows that outlast all others.
+
+    They may lead to their pair's worst or best successor, and may last longer by what an exponential law says.
+    """
+    ends = fit.ends
+    if ends is None:
+        return 0.0, 0.0
+    pair, starts = (
+        fit.row_pair[ends.curve.rows[ends.curve.first]],
+        np.searchsorted(fit.cell_pair, np.arange(len(fit.seen))),
+    )
+    moved, longer = np.zeros(len(fit.cell_pair)), np.zeros(len(pair))
+    for one, sign in ((found, 1.0), (base, -1.0)):
+        if one is not None:
+            weight = sign * np.where(fit.known, 0.0, one.weight(fit))
+            after = one.bias[fit.cell_next]
+            moved += weight[fit.cell_pair] * (after - fit.over_pairs(after * fit.cell_share)[fit.cell_pair])
+            longer += weight[pair] * ends.excess * (ends.earning - one.gain)
+    below = np.minimum.reduceat(moved, starts)[pair] + np.minimum(longer, 0.0)
+    above = np.maximum.reduceat(moved, starts)[pair] + np.maximum(longer, 0.0)
+    return float(ends.curve.tail @ below), float(ends.curve.tail @ above)
+
+
 def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:
     """Return what each row adds to the error of a policy's estimated gain; `usual` are the states that keep the behaviour."""
-    delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
+    delta = deltas(rows, fit, found)
     surplus = advantage(fit, found)
     if fit.known.any():  # what such rows show is not used
         delta = np.where(fit.known[fit.row_pair], surplus[fit.row_pair], delta)
-    own, usually = found.weight(fit) / fit.seen, (found.visits / fit.visits)[fit.state]
+    own = found.weight(fit) / np.where(fit.known, fit.seen, fit.taken)
+    usually = (found.visits / fit.visits)[fit.state]
     mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
     factor, middle = (np.where(usual[fit.state], *both) for both in ((usually, own), (mean, surplus)))
     return np.asarray(factor[fit.row_pair] * (delta - middle[fit.row_pair]))
@@ -407,52 +509,3 @@ def _factors(fit: Fit, found: Worth, usual: Flags) -> tuple[Floats, Floats, Floa
     factor = np.where(keeps, (found.visits / fit.visits)[fit.state], found.weight(fit) / fit.seen)
     off = factor * np.where(keeps, surplus - mean, 0.0)
     return factor, -found.gain * factor, off, factor[fit.cell_pair] * ahead(fit, found.bias)
-
-
-# --- Importance-weighted cycles -----------------------------------------------------------
-
-
-class Weighted(NamedTuple):
-    """A rate from weighted cycles, between `low` and `high`; the log's `cycles` are worth `worth` unweighted ones."""
-
-    rate: float
-    low: float
-    high: float
-    cycles: int
-    worth: float
-
-
-def weighted(rows: LogRows, trajectory: Ints, ratio: Floats, visits: Floats, level: float) -> Weighted | None:
-    """Return the rate of a policy whose probabilities are `ratio` times those of the log; None if too little fits.
-
-    Cycles begin in a state that both the policy, by its `visits`, and the log visit often.
-    """
-    seen = np.bincount(rows.state, minlength=len(visits))
-    begins = rows.state == int(np.argmax(seen * np.maximum(visits, 0.0)))
-    broken = (trajectory[1:] != trajectory[:-1]) | (rows.next_state[:-1] != rows.state[1:])
-    part = np.cumsum(np.append(True, broken | begins[1:])) - 1
-    first = np.flatnonzero(np.append(True, np.diff(part) != 0))
-    last = np.append(first[1:], len(part)) - 1
-    # A whole cycle begins in that state, and its last row leads back to it.
-    whole = begins[first] & (rows.next_state[last] == rows.state[np.argmax(begins)])
-    if not whole.any():
-        return None
-    weight = _products(ratio, first[part])
-    earned = np.bincount(part, weight * rows.reward)[whole]
-    taken = np.bincount(part, weight * rows.duration)[whole]
-    clock = float(taken.sum())
-    worth = clock**2 / float((taken**2).sum()) if clock > 0.0 else 0.0
-    if worth < _LEAST:
-        return None
-    rate = float(earned.sum()) / clock
-    below, above = sum_sides(earned - rate * taken, level)
-    return Weighted(rate, rate + below / clock, rate + above / clock, int(whole.sum()), worth)
-
-
-def _products(ratio: Floats, first: Ints) -> Floats:
-    """Return the product of ratios from the first row of each row's cycle to the row itself."""
-    impossible = np.cumsum(ratio == 0.0)
-    before = np.append(0, impossible)[first]
-    logs = np.cumsum(np.log(np.where(ratio == 0.0, 1.0, ratio)))
-    since = logs - np.append(0.0, logs)[first]
-    return np.where(impossible > before, 0.0, np.exp(since))

@@ -31,6 +31,7 @@ The constants were chosen on logs with other seeds than those behind the documen
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +43,14 @@ from sojourn.exact.logs.fit import (
     Worth,
     advantage,
     ahead,
+    deltas,
     inside,
     padded,
     shrunk,
     sides,
     spread,
+    spread_of_law,
+    tail_doubt,
     worth,
 )
 from sojourn.exact.operators import first_best
@@ -71,29 +75,50 @@ class Choice(NamedTuple):
     beats: float
 
 
-def chosen(rows: LogRows | None, fit: Fit, level: float = 0.95) -> Choice | None:
-    """Return the policy to follow, or None if the behaviour should be kept."""
+def chosen(
+    rows: LogRows | None, fit: Fit, level: float = 0.95, among: Iterable[Floats] | None = None
+) -> Choice | None:
+    """Return the policy to follow, of the candidates or of those given, or None if the behaviour should be kept."""
     base = worth(fit, fit.behaviour)
     better = []
-    for share in candidates(fit, base):
+    for share in candidates(fit, base) if among is None else among:
         found = worth(fit, share)
-        difference, lucky = found.gain - base.gain, luck(fit, found)
+        difference = found.gain - base.gain + tail_doubt(fit, found, base)[0]
+        lucky = luck(fit, found)
         deviation, freedom = compared(fit, found, base)
         sure, likely = (float(stdtrit(freedom, one)) * deviation for one in (_SURE, _LIKELY))
         beats = float(stdtr(freedom, (difference - lucky) / deviation)) if deviation else 1.0
-        better.append((difference - max(sure, lucky + likely), beats, lucky, found))
+        better.append((difference - max(sure, lucky + likely), beats, lucky, difference, found))
     never = np.zeros(fit.num_states, dtype=bool)
-    for least, beats, lucky, found in sorted(better, key=lambda one: -one[0]):
+    for least, beats, lucky, difference, found in sorted(better, key=lambda one: -one[0]):
         if least <= 0.0:
             break
         half = half_rows(rows, fit, found)
-        surplus = found.gain - base.gain - lucky + float(half.sum())
+        surplus = difference - lucky + float(half.sum())
         if surplus + sides(rows, fit, _DOUBTED, found, never, base, half)[0] > 0.0:
-            promised = 1.0 - 2.0 * _PAID * (1.0 - level)
-            below = sides(rows, fit, promised, found, never, more=half)[0] + float(half.sum())
-            low = min(_along_path(fit, found, level), found.gain + below) - lucky
-            return Choice(found, found.gain - lucky, low, beats)
+            return Choice(found, found.gain - lucky, promised(rows, fit, found, level), beats)
     return None
+
+
+def promised(rows: LogRows | None, fit: Fit, found: Worth, level: float) -> float:
+    """Return the lower limit of the gain of a policy that was chosen on the same rows."""
+    half, sure = half_rows(rows, fit, found), 1.0 - 2.0 * _PAID * (1.0 - level)
+    never = np.zeros(fit.num_states, dtype=bool)
+    below = sides(rows, fit, sure, found, never, more=half)[0] + float(half.sum())
+    least = min(_along_path(fit, found, level), found.gain + below)
+    return least - luck(fit, found) + tail_doubt(fit, found)[0]
+
+
+def most_promised(rows: LogRows | None, fit: Fit, level: float, among: Iterable[Floats]) -> Choice:
+    """Return the policy with the highest lower limit, where the behaviour must not be kept."""
+    base, better = worth(fit, fit.behaviour), []
+    for share in among:
+        found = worth(fit, share)
+        lucky, (deviation, freedom) = luck(fit, found), compared(fit, found, base)
+        surplus = found.gain - base.gain + tail_doubt(fit, found, base)[0] - lucky
+        beats = float(stdtr(freedom, surplus / deviation)) if deviation else float(surplus > 0.0)
+        better.append(Choice(found, found.gain - lucky, promised(rows, fit, found, level), beats))
+    return max(better, key=lambda one: one.low)
 
 
 def half_rows(rows: LogRows | None, fit: Fit, found: Worth) -> Floats:
@@ -103,7 +128,7 @@ def half_rows(rows: LogRows | None, fit: Fit, found: Worth) -> Floats:
     """
     if rows is None:
         return np.zeros(fit.num_states)
-    delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
+    delta = deltas(rows, fit, found)
     worst = np.full(len(fit.seen), np.inf)
     np.minimum.at(worst, fit.row_pair, delta)
     worst -= advantage(fit, found)
@@ -209,7 +234,11 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
     would stop too soon.
     """
     step, gain = quantile / _PATH, found.gain
-    noise = inside(fit)
+    noise, seen = inside(fit), fit.seen
+    if fit.ends is not None:  # a pair with censored rows says less than as many rows as ended
+        given = (1.0, -found.gain, ahead(fit, found.bias))
+        apart = [shrunk(fit, one(fit, *given)) for one in (spread, spread_of_law)]
+        seen = seen * np.where(apart[0] > 0.0, apart[1] / np.where(apart[0] > 0.0, apart[0], 1.0), 1.0)
     for _ in range(_PATH):
         cells = (fit.cell_sums[0] - found.gain * fit.cell_sums[1]) / fit.cell_count + ahead(fit, found.bias)
         off = cells - fit.over_pairs(fit.cell_share * cells)[fit.cell_pair]
@@ -217,11 +246,11 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
         within = noise[0] + found.gain**2 * noise[1] - 2.0 * found.gain * noise[2]
         variance = shrunk(fit, fit.seen * between + within)
         weight = found.weight(fit)
-        error = math.sqrt(float((weight**2 * variance / fit.seen).sum()))
+        error = math.sqrt(float((weight**2 * variance / seen).sum()))
         if error == 0.0:
             return gain
         gain -= step * error
-        force = step * weight / (fit.seen * error)
+        force = step * weight / (seen * error)
         share = fit.cell_share * np.exp(-force[fit.cell_pair] * off)
         share /= fit.over_pairs(share)[fit.cell_pair]
         moved = (share - fit.cell_share) / fit.cell_count

@@ -19,6 +19,9 @@ import polars as pl
 from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.amounts import RowAmount, checked_names
+from sojourn.exact.logs.censoring import LAWS, Unfinished
+from sojourn.exact.logs.closing import counted
 from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.fit import LogRows
 from sojourn.models.rows import Frame, columns_by_name
@@ -32,6 +35,7 @@ Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
 _LARGEST_KEY = 1 << 62  # of several columns as one whole number
+_NONE: Mapping[str, Labels] = {}
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
 
 
@@ -46,6 +50,9 @@ def read_log(  # one argument for each column of a log
     next_state: Columns | None = None,
     trajectory: str | None = None,
     probability: str | None = None,
+    censored: str | None = None,
+    durations: str = LAWS[0],
+    amounts: Mapping[str, str] | None = None,
 ) -> Log:
     """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
 
@@ -54,6 +61,13 @@ def read_log(  # one argument for each column of a log
     Labels may be anything. If `next_state`, `trajectory` or `probability` is not given, the column of that name is used, if
     there is one. Without next states, the state of the next row of the same trajectory is taken. `probability` is the
     probability with which the action was chosen. Durations must be 0 or more.
+
+    `censored` is a column that is true where the end of a row was not seen: it lasts longer than its duration, and its next state is
+    not known. `durations` are then estimated by "kaplan-meier", which assumes no law, or as "weibull" or "exponential"
+    (`sojourn.exact.logs.censoring`).
+
+    `amounts` are further columns by the name of an amount, such as {"energy": "kwh"}. Answers have their rates, too, and the log's
+    model counts them.
 
     Rows that cannot be used are left out; `refused` has a sentence for each reason.
 
@@ -66,11 +80,20 @@ def read_log(  # one argument for each column of a log
     >>> log.refused
     ('1 row has a text where the reward belongs (row 4)',)
     """
-    given = {"state": state, "action": action, "reward": reward, "duration": duration}
+    given: dict[str, Columns] = {"state": state, "action": action, "reward": reward, "duration": duration}
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
     found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
-    return LogReader({name: taken(found, column, name) for name, column in given.items()}).log()
+    given |= {} if censored is None else {"censored": censored}
+    further = checked_names("amounts", amounts)
+    reader = LogReader(
+        {name: taken(found, column, name) for name, column in given.items()},
+        {name: taken(found, column, name) for name, column in further.items()},
+    )
+    reader.law = durations
+    if censored is not None:
+        reader.mark()
+    return reader.log()
 
 
 class TimedRewards(NamedTuple):
@@ -235,21 +258,24 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 class LogReader:
     """The columns of a log while they are read and checked."""
 
-    def __init__(self, columns: dict[str, Labels]) -> None:
-        sizes = {len(values) for values in columns.values()}
+    def __init__(self, columns: dict[str, Labels], amounts: Mapping[str, Labels] = _NONE) -> None:
+        sizes = {len(values) for values in (*columns.values(), *amounts.values())}
         if sizes == {0}:
             raise ValueError("the log has no rows; give at least one")
         if len(sizes) > 1:
             raise ValueError(
                 f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; they must all have the same number"
             )
-        self.columns = columns
+        self.columns, self.amounts = columns, dict(amounts)
         self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
         self.place = np.arange(1, self.size + 1)  # of each row in the source
         self.refused: list[str] = []
         self.notes: list[str] = []
-        self.censored, self.per = 0, "unit time"
+        self.censored, self.per, self.law = 0, "unit time", LAWS[0]
+        self.unfinished = np.zeros(self.size, dtype=bool)  # rows that last longer than their duration
+        self.start: Floats | None = None  # the part of rewards that is paid at the beginning, if it is known
+        self.watched: Floats | None = None  # how long rows were watched, if their durations have more to them
 
     def refuse(self, wrong: Flags, fault: str) -> None:
         """Leave out the rows that are wrong, and note what is wrong with them."""
@@ -261,9 +287,30 @@ class LogReader:
             one = f"1 row has {fault} (row {listed})"
             self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
 
-    def number(self, name: str) -> Floats:
+    def flags(self, name: str) -> Flags:
+        """Return a column of flags, or of 0 and 1; other rows are refused."""
+        values = self.columns[name]
+        numbers, texts = _numbers(
+            values if isinstance(values, list) else values.cast(pl.Float64, strict=False)
+        )
+        self.refuse(
+            texts | ~((numbers == 0.0) | (numbers == 1.0)),
+            f"neither true nor false where it says whether it is {name}",
+        )
+        return np.asarray(numbers == 1.0)
+
+    def mark(self) -> None:
+        """Set which rows are censored."""
+        self.unfinished = self.flags("censored")
+        self.censored = int(np.count_nonzero(self.unfinished & self.usable))
+        if self.censored:
+            self.notes.append(
+                f"{counted(self.censored, 'row is', 'rows are')} censored: the end was not seen, and comes later"
+            )
+
+    def number(self, name: str, values: Labels | None = None) -> Floats:
         """Return a column of numbers; rows without a finite number are refused."""
-        numbers, texts = _numbers(self.columns[name])
+        numbers, texts = _numbers(self.columns[name] if values is None else values)
         self.refuse(texts, f"a text where the {name} belongs")
         self.refuse(np.isnan(numbers), f"no {name}")
         self.refuse(np.isinf(numbers), f"an infinite {name}")
@@ -275,6 +322,10 @@ class LogReader:
         self.refuse(duration < 0.0, "a negative duration")
         self.check_sizes(reward, duration)
         return reward, duration
+
+    def further(self) -> dict[str, RowAmount]:
+        """Return the further amounts."""
+        return {name: RowAmount(self.number(name, values)) for name, values in self.amounts.items()}
 
     def check_sizes(self, reward: Floats, duration: Floats) -> None:
         """Refuse rows with sizes that no sum can hold."""
@@ -298,16 +349,24 @@ class LogReader:
             probability = self.number("probability")
             wrong = ~((probability > 0.0) & (probability <= 1.0))
             self.refuse(wrong, "a probability that is not above 0 and at most 1")
+        amounts = self.further()
         trajectory = self.trajectories()
         order = np.argsort(trajectory, kind="stable")
         order = order[trajectory[order] >= 0]
         if after is None:
             after = self.following(state, trajectory, order)
+        if self.unfinished.any():
+            after = np.where(self.unfinished, state, after)  # it stays where it was seen
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
-        self.columns = {}  # they may be large
+        self.columns, self.amounts = {}, {}  # they may be large
         if not kept.size:
             raise self.nothing_left()
+        if self.unfinished[kept].all():
+            raise ValueError(
+                f"every row is censored: none of {counted(len(kept), 'row', 'rows')} was seen to end, so the log does not say "
+                "how long anything lasts nor where it leads"
+            )
         rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
         chances = None if probability is None else probability[kept]
         return Log(
@@ -319,7 +378,18 @@ class LogReader:
             tuple(self.notes),
             censored=self.censored,
             per=self.per,
+            unfinished=self._unfinished(kept),
+            amounts={name: amount.at(kept) for name, amount in amounts.items()},
         )
+
+    def _unfinished(self, kept: Ints) -> Unfinished | None:
+        """Return what is known of the rows that were not seen to end; None if all were."""
+        if self.law not in LAWS:
+            raise ValueError(f"durations is {shown(self.law)}; it must be {', '.join(map(repr, LAWS))}")
+        if not self.unfinished[kept].any():
+            return None
+        start, watched = (None if one is None else one[kept] for one in (self.start, self.watched))
+        return Unfinished(~self.unfinished[kept], start, self.law, watched)
 
     def trajectories(self) -> Ints:
         """Return the number of the trajectory of each row, -1 if it is missing."""
@@ -346,7 +416,7 @@ class LogReader:
         after[order[:-1]] = state[order[1:]]
         last = order[np.diff(trajectory[order], append=-1) != 0]
         after[last] = -1
-        self.usable[last] = False
+        self.usable[last[~self.unfinished[last]]] = False
         return after
 
 
