@@ -630,6 +630,47 @@ class Relative(Agent):
         self.rate = Fixed(self.f())
 
 
+class WorstRewards(Agent):
+    """The worst rewards: values of what rewards lack of a quantile, per step or per unit of time."""
+
+    def __init__(
+        self, settings: Settings, rate: Rate, level: float, step_size: float, per: str, variant: str
+    ) -> None:
+        super().__init__(settings, rate)
+        self.worst, self.size, self.per, self.variant = level, step_size, per, variant
+        self.quantile = 0.0
+        self.spread = 0.0
+
+    def passed(self, tau: float) -> float:
+        return tau if self.per == "duration" else 1.0
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        length = self.passed(tau)
+        if self.variant == "gradient" and length > 0 and not any(self.durations[:-1]):
+            self.quantile = r / length
+        is_bad = r < length * self.quantile
+        lack = length * self.quantile - r
+        worth = length * self.quantile - (lack / self.worst if is_bad else 0.0)
+        found = super().error(s, a, worth, length, next_value)
+        if self.variant == "published":
+            weight = -self.worst / (1 - self.worst) if is_bad else 1.0
+            self.quantile += self.size * (weight * found + self.effective_rate() - self.quantile)
+            return found
+        self.spread += self.size * (abs(lack) - self.spread)
+        if self.mean_duration:
+            share = min(self.size * length / self.mean_duration, 1.0)
+            slope = self.worst - 1 if is_bad else self.worst
+            self.quantile += share * self.spread * slope / self.mean_duration
+        return found
+
+    def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
+        length = self.passed(tau)
+        self.unpaid.append(error + self.rate.value() * length)
+        if length > 0:
+            self.rate.update(sum(self.unpaid), length)
+            self.unpaid.clear()
+
+
 class HLearner(Agent):
     """A model from all steps so far; after each step, every tried action of the state left is worked out from it."""
 
@@ -720,6 +761,18 @@ def differential_q(
 
 def rvi_q(settings: Settings, duration_step_size: float | None = None, reference: str = "first") -> Agent:
     return Relative(settings, duration_step_size, reference)
+
+
+def red_cvar(
+    settings: Settings,
+    rate_step_size: float,
+    quantile_step_size: float,
+    level: float = 0.25,
+    per: str = "steps",
+    variant: str = "gradient",
+) -> Agent:
+    rate = Incremental(rate_step_size) if variant == "published" else Exponential(rate_step_size)
+    return WorstRewards(settings, rate, level, quantile_step_size, per, variant)
 
 
 def random_agent(settings: Settings) -> Agent:

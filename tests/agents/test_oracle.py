@@ -338,6 +338,15 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rvi_q, plain means": ("rvi_q", {}),
     "rvi_q, mean": ("rvi_q", {"duration_step_size": 0.02, "reference": "mean"}),
     "rvi_q, maximum": ("rvi_q", {"duration_step_size": 0.02, "reference": "maximum"}),
+    "red_cvar": ("red_cvar", {"rate_step_size": 0.003, "quantile_step_size": 0.01}),
+    "red_cvar, published": (
+        "red_cvar",
+        {"rate_step_size": 0.003, "quantile_step_size": 0.01, "variant": "published"},
+    ),
+    "red_cvar, per time": (
+        "red_cvar",
+        {"rate_step_size": 0.003, "quantile_step_size": 0.01, "level": 0.4, "per": "duration"},
+    ),
 }
 
 

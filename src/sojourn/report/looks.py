@@ -74,6 +74,7 @@ AGENT_TITLES = {
     "smdp_q_learning": "SMDP Q-learning",
     "fixed_rate": "rate fixed at 0",
     "rvi_q": "RVI Q-learning",
+    "red_cvar": "RED CVaR Q-learning",
     "planner": "planner",
     "tsde": "TSDE",
     "ucrl_smdp": "UCRL-SMDP",
