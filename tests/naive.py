@@ -217,6 +217,41 @@ class MeanOfRates:
         return ratio(math.fsum(self.rates), len(self.rates))
 
 
+class PowerMean:
+    """Everything seen, with the weights that are left of it."""
+
+    def __init__(self, step_size: float, exponent: float = 0.0, weight: str = "unit") -> None:
+        self.beta, self.exponent, self.weight = step_size, exponent, weight
+        self.seen: list[tuple[float, float, float]] = []
+
+    def update(self, reward: float, duration: float) -> None:
+        self.seen = [(r, tau, kept * (1 - self.beta)) for r, tau, kept in self.seen]
+        self.seen.append((reward, duration, self.beta))
+
+    def value(self) -> float:
+        return power_mean(self.seen, self.exponent, self.weight) if self.seen else 0.0
+
+
+def power_mean(law: Sequence[tuple[float, float, float]], exponent: float, weight: str) -> float:
+    """The power mean of rates with a probability or another weight besides each; the signs are averaged apart."""
+    total = 0.0
+    for sign in (1, -1):
+        side = [(sign * r, tau, p) for r, tau, p in law if sign * r > 0 and p > 0]
+        weights = [p * {"unit": 1.0, "reward": r, "duration": tau}[weight] for r, tau, p in side]
+        if not side:
+            continue
+        if exponent == 0:
+            logs = math.fsum(w * math.log(r / tau) for w, (r, tau, _) in zip(weights, side, strict=True))
+            mean = math.exp(logs / math.fsum(weights))
+        else:
+            powers = math.fsum(
+                w * (r / tau) ** exponent for w, (r, tau, _) in zip(weights, side, strict=True)
+            )
+            mean = (powers / math.fsum(weights)) ** (1 / exponent)
+        total += sign * mean * math.fsum(p * (tau if weight == "duration" else 1.0) for _, tau, p in side)
+    return total / math.fsum(p * (tau if weight == "duration" else 1.0) for _, tau, p in law)
+
+
 class TimeForgetting:
     def __init__(self, step_size: float) -> None:
         self.decay, self.x, self.y = -math.log1p(-step_size), 0.0, 0.0
@@ -318,6 +353,11 @@ def time_smoothed_of(history: History, step_size: float) -> float:
 
 def mean_of_rates_of(history: History) -> float:
     return float(sum((Fraction(r) / Fraction(tau) for r, tau in history), Fraction(0)) / len(history))
+
+
+def power_mean_of(history: History, step_size: float, exponent: float = 0.0, weight: str = "unit") -> float:
+    kept = [step_size * (1 - step_size) ** age for age in reversed(range(len(history)))]
+    return power_mean([(r, tau, k) for (r, tau), k in zip(history, kept, strict=True)], exponent, weight)
 
 
 def time_forgetting_of(history: History, step_size: float) -> float:

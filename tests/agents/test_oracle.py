@@ -271,6 +271,7 @@ ESTIMATORS = {
         sj.rates.MeanOfRates, naive.MeanOfRates, naive.mean_of_rates_of, has_step_size=False
     ),
     "TimeSmoothed": Estimator(sj.rates.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
+    "PowerMean": Estimator(sj.rates.PowerMean, naive.PowerMean, naive.power_mean_of),
     "TimeForgetting": Estimator(sj.rates.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
     "Incremental": Estimator(sj.rates.Incremental, naive.Incremental, naive.incremental_of),
 }

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from counting import Counted
 from sojourn.agents import red_cvar
 from sojourn.exact import cvar
 from sojourn.models import SMDP, from_transitions
 from sojourn.models.problems import jobs, red_pill_blue_pill, three_rides
 
-LEARNING = {"step_size": 0.02, "rate_step_size": 0.002, "quantile_step_size": 0.002}
+LEARNING: dict[str, Any] = {"step_size": 0.02, "rate_step_size": 0.002, "quantile_step_size": 0.002}
 
 
 def line_of_jobs(size: int = 5) -> SMDP:
@@ -92,7 +91,7 @@ def test_the_worst_share_of_time(model: SMDP, best: tuple[int, ...]) -> None:
 )
 def test_where_the_state_decides(variant: str, quantile: float, found: float) -> None:
     """Of 0 and 1 in turn, the worst three quarters have the mean 1/3; the quantile as published goes to 0, and so does the rate."""
-    agent = red_cvar(
+    agent: Any = red_cvar(
         2, 1, level=0.75, variant=variant, step_size=0.1, rate_step_size=0.02, quantile_step_size=0.02
     )
     seen = []
@@ -108,7 +107,9 @@ def test_a_quantile_below_all_rewards() -> None:
     rewards = np.random.default_rng(0).normal(5.0, 1.0, size=3000).tolist()
     found = {}
     for variant in ("gradient", "published"):
-        agent = red_cvar(1, 1, variant=variant, step_size=0.1, rate_step_size=0.02, quantile_step_size=0.02)
+        agent: Any = red_cvar(
+            1, 1, variant=variant, step_size=0.1, rate_step_size=0.02, quantile_step_size=0.02
+        )
         seen = []
         for reward in rewards:
             agent = sj.learn.bare(agent, 0, 0, reward, 1.0, 0, False)
@@ -124,7 +125,7 @@ def test_it_keeps_what_is_best_at_its_own_quantile(begun: float, kept: int) -> N
     rows = [(0, 0, 0, 1.0, 0.0, 1.0), (0, 1, 0, 0.9, 5.0, 1.0), (0, 1, 0, 0.1, -1.0, 1.0)]
     model = from_transitions(rows)
     assert [cvar(model, [action], 0.25) for action in (0, 1)] == pytest.approx([0.0, 2.6])
-    agent = red_cvar(1, 2, **LEARNING)
+    agent: Any = red_cvar(1, 2, **LEARNING)
     held = agent.method._replace(quantile=begun, lengths=agent.method.lengths._replace(mean=1.0, steps=1.0))
     initial = np.array([[1.0 - kept, float(kept)]])
     agent = agent._replace(method=held, values=agent.values._replace(q=initial))
@@ -133,7 +134,7 @@ def test_it_keeps_what_is_best_at_its_own_quantile(begun: float, kept: int) -> N
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
     """A learner goes on from a file as if nothing had happened, compiled or not, in a model with durations."""
-    options = {"level": 0.1, "per": "duration", "seed": 3}
+    options: dict[str, Any] = {"level": 0.1, "per": "duration", "seed": 3}
     learner = sj.Learner(sj.envs.make("sojourn/ThreeRides-v0", {"compiled": False}), "red-cvar", **options)
     learner.train(300)
     learner.save(tmp_path / "half")
@@ -162,7 +163,7 @@ def test_what_is_refused(options: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.evidence
-def test_many_random_models(counted: Counted) -> None:
+def test_many_random_models() -> None:
     """On 100 random models, it loses at most a tenth of the way from the best CVaR to the worst in all but a few."""
     failed = 0
     for seed in range(100):
@@ -179,5 +180,4 @@ def test_many_random_models(counted: Counted) -> None:
         (found,) = policies(model, agent, seeds=1, steps=300_000)
         high, low = max(truth.values()), min(truth.values())
         failed += high - truth[found] > 0.1 * (high - low)
-    counted("policies found by CVaR", tried=100, failed=failed)
-    assert failed <= 15
+    assert failed <= 8

@@ -118,6 +118,7 @@ ESTIMATOR_LOOKS = {
     "ClippedExponential": Look(7, 2, 2),
     "TimeForgetting": Look(7, 3, 4),
     "MeanOfRates": Look(1, 3, 5),
+    "PowerMean": Look(1, 2, 2),
     "Incremental": AGENT_LOOKS["r_learning"],
     "Fixed": AGENT_LOOKS["fixed_rate"],
 }
