@@ -103,7 +103,7 @@ def test_which_of_them_is_the_gain() -> None:
         model = random_model(seed)
         gain = sj.evaluate(model, [0, 0, 0]).gain
         for weight, right in (("duration", 1.0), ("reward", -1.0)):
-            rates = [
+            rates: list[Any] = [
                 one.rate
                 for one in sj.audit(model, estimators={str(p): PowerMean(0.1, p, weight) for p in EXPONENTS})
             ]
