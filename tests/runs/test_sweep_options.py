@@ -119,7 +119,7 @@ NO_EFFECT = {
     ("market", "repair"),  # sound bars need no repair
     # Where all values are the same at first, only their differences count.
     *itertools.product(
-        ("smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "fixed_rate", "h_learning"),
+        ("smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "fixed_rate", "h_learning", "red_cvar"),
         ("initial",),
     ),
 }
