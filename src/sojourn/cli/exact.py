@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.app import AsJson, Jobs, Out, command, echo_json, echo_lines, goes_on, say
-from sojourn.cli.parsing import actions_of, floats_of, grids_of, options_of
+from sojourn.cli.parsing import actions_of, estimator_of, floats_of, grids_of, options_of
 
 Name = Annotated[
     str, typer.Argument(help="A problem, such as gosavi; a TOML or JSON file of a model; or module:function.")
@@ -135,6 +135,7 @@ def solve(
     "sojourn audit gosavi --policy 1,1 --exploration 0.1",
     "sojourn audit my-queue.toml --out out/my-queue",
     "sojourn audit gosavi --estimator mine:Forgetting",
+    'sojourn audit three-rides --estimator "power-mean exponent=-1 weight=duration"',
 )
 def audit(
     name: Name,
@@ -160,7 +161,9 @@ def audit(
     from sojourn.answers.audit import audit_named, document, lines, write
 
     followed, options = None if policy is None else actions_of(policy), options_of(option, "--option")
-    found = audit_named(name, options, followed, exploration, estimator or ())
+    found = audit_named(
+        name, options, followed, exploration, {text: estimator_of(text) for text in estimator or ()}
+    )
     shown = [] if out is None else [f"{write(found, options, out)} shows it"]
     if as_json:
         echo_json(document(found, options))
