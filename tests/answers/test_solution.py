@@ -148,7 +148,7 @@ def test_the_sentence_on_earnings() -> None:
     coin = from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
     assert lines(record(coin))[1] == (
         "Over a time of 1,000 the reward will be 1,876 to 2,124 with a probability of 95 % (deviation 2 times the root of "
-        "time; durations count as constants)."
+        "time; rewards and durations count as constants in each outcome)."
     )
     reach = 1.959964 * 2.0 * math.sqrt(1000.0)
     assert reach == pytest.approx(124.0, abs=0.05)

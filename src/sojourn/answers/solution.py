@@ -330,7 +330,7 @@ def _strays(found: Solved) -> str:
     if found.deviation is None or found.mean_step is None:
         return ""
     if found.deviation == 0.0:
-        return f"What is earned does not stray from the gain{f' ({found.constant} count as constants)' if found.constant else ''}."
+        return f"What is earned does not stray from the gain{f' ({found.constant} count as constants in each outcome)' if found.constant else ''}."
     time = 10.0 ** math.ceil(math.log10(1000.0 * found.mean_step) - 1e-9)
     reach = NormalDist().inv_cdf(0.975) * found.deviation * math.sqrt(time)
     low, high = (_near(found.gain * time + end, reach) for end in (-reach, reach))
@@ -339,7 +339,7 @@ def _strays(found: Solved) -> str:
         f"Over {below} {number(time)} the {found.maximise} will be {low} to {high} with a probability of 95 %"
     )
     words += f" (deviation {number(found.deviation)} times the root of {'time' if found.per == 'duration' else found.per}"
-    return words + (f"; {found.constant} count as constants)." if found.constant else ").")
+    return words + (f"; {found.constant} count as constants in each outcome)." if found.constant else ").")
 
 
 def _near(value: float, reach: float) -> str:

@@ -58,22 +58,11 @@ def step_variances(model: SMDP, gains: Floats, bias: Floats, *, flowing: bool = 
 
 
 def without_laws(model: SMDP) -> str:
-    """Return which of rewards and durations count as constants, having no laws and no several outcomes; empty if none does.
+    """Return which of rewards and durations have no laws, so that they count as constants in each outcome; empty if none does.
 
-    >>> from sojourn.models.problems import long_return, three_rides
-    >>> without_laws(long_return()), without_laws(three_rides())  # the rides have outcomes of different rewards
-    ('rewards and durations', 'durations')
+    >>> from sojourn.models.problems import long_return
+    >>> without_laws(long_return())
+    'rewards and durations'
     """
-    known = (
-        ("rewards", model.reward_law, model.row_reward),
-        ("durations", model.duration_law, model.row_duration),
-    )
-    return " and ".join(name for name, law, rows in known if law is None and not _differ(model, rows))
-
-
-def _differ(model: SMDP, rows: Floats | None) -> bool:
-    """Whether a number differs between outcomes of the same pair."""
-    if rows is None:
-        return False
-    starts, numbers = model.row_offsets[:-1], np.asarray(rows)
-    return bool((np.maximum.reduceat(numbers, starts) > np.minimum.reduceat(numbers, starts)).any())
+    known = (("rewards", model.reward_law), ("durations", model.duration_law))
+    return " and ".join(name for name, law in known if law is None)
