@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from sojourn.data.numbers import Number, finite, fraction, shown
+from sojourn.data.numbers import Number, finite, fraction, shown, within
 from sojourn.rates.protocol import Rate, Side, Steps, limit, ratio, update, value
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
@@ -38,11 +38,11 @@ _MOST = 20.0  # larger powers of usual rates do not fit into floats
 
 
 def _weight(name: str, given: str | Number) -> int:
-    if given in WEIGHTS:
-        return WEIGHTS.index(str(given))
-    if isinstance(given, str) or given not in (_UNIT, _REWARD, _DURATION):
+    if not isinstance(given, str):
+        return within(name, given, len(WEIGHTS))
+    if given not in WEIGHTS:
         raise ValueError(f"{name} is {shown(given)}; it must be one of {', '.join(map(repr, WEIGHTS))}")
-    return int(float(given))
+    return WEIGHTS.index(given)
 
 
 def _exponent(name: str, given: Number) -> float:
