@@ -146,6 +146,17 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert again.rate == learner.rate
 
 
+def test_the_verdict_knows_what_it_aims_at() -> None:
+    """The verdict calls the learned number what it is, and does not count it against the red pill that the blue one earns more."""
+    env = sj.envs.make("sojourn/RedPillBluePill-v0", {"compiled": False})
+    learner = sj.Learner(env, "red-cvar", step_size=0.1, rate_step_size=0.02, quantile_step_size=0.02, seed=0)
+    learner.train(2500)
+    verdict = learner.verdict(duration=2500.0)
+    assert (verdict.gain, verdict.best_gain) == (pytest.approx(-0.7), pytest.approx(-0.6))
+    assert "learned mean of the worst 25 % of the rewards -0.7" in verdict.sentence
+    assert not any("best policy" in warning for warning in verdict.warnings)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

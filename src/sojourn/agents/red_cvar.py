@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 from sojourn.agents.constructors import estimator, initial_table, learning
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.learning import LearningAgent
-from sojourn.agents.methods import Step, average_reward_error, elapsed, evidence, takes_all, td_error
+from sojourn.agents.methods import Method, Step, average_reward_error, elapsed, evidence, takes_all, td_error
 from sojourn.agents.step_sizes import GivenStepSize
 from sojourn.agents.values.protocol import Values, read
 from sojourn.data.numbers import at_least_zero, finite, fraction, proper_fraction
@@ -82,6 +82,22 @@ def worst_rewards(
     if method.published:
         return delta, as_published(method, lack, rate, delta)
     return delta, by_gradient(method, quantile, lack, length)
+
+
+def aim_of(method: Method) -> str:
+    """Return what the rate of an agent with this method is, in words; empty if it is the reward per unit of time.
+
+    >>> aim_of(red_cvar(1, 1, level=0.1, per="duration").method)
+    'rate in the worst 10 % of the time'
+    """
+    if not isinstance(method, WorstRewards):
+        return ""
+    share = f"{100.0 * method.level:.4g} %"
+    return (
+        f"rate in the worst {share} of the time"
+        if method.by_time
+        else f"mean of the worst {share} of the rewards"
+    )
 
 
 @inlined
