@@ -152,7 +152,7 @@ def test_the_verdict_knows_what_it_aims_at() -> None:
     learner = sj.Learner(env, "red-cvar", step_size=0.1, rate_step_size=0.02, quantile_step_size=0.02, seed=0)
     learner.train(2500)
     verdict = learner.verdict(duration=2500.0)
-    assert (verdict.gain, verdict.best_gain) == (pytest.approx(-0.7), pytest.approx(-0.6))
+    assert [verdict.gain, verdict.best_gain] == pytest.approx([-0.7, -0.6])
     assert "learned mean of the worst 25 % of the rewards -0.7" in verdict.sentence
     assert not any("best policy" in warning for warning in verdict.warnings)
 

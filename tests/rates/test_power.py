@@ -15,7 +15,7 @@ import naive
 import sojourn as sj
 from sojourn.exact import certain_rate, crra
 from sojourn.models import SMDP, from_transitions
-from sojourn.models.laws import Exponential, Gamma, Lognormal, TwoPoint, Uniform, Weibull
+from sojourn.models.laws import Exponential, Gamma, Lognormal, Outcomes, TwoPoint, Uniform, Weibull
 from sojourn.rates import PowerMean, Scheduled, Visits
 from sojourn.rates.catalogue import named_rate
 
@@ -127,6 +127,15 @@ def test_limits_are_integrals() -> None:
             wanted = (mean / (pay.expect(lambda r: r**a) * time.expect(lambda t: t**b))) ** (1.0 / p)  # noqa: B023
         (found,) = sj.audit(model, estimators=[PowerMean(0.1, p, weight)])
         assert found.rate == pytest.approx(wanted, rel=1e-6)
+
+
+def test_limits_of_rates_of_both_signs() -> None:
+    """With gains, losses and nothing at all, the limit of each exponent and weight is that of the listed outcomes."""
+    law = [(4.0, 0.5, 0.2), (1.5, 3.0, 0.3), (-2.0, 1.0, 0.15), (-0.3, 2.5, 0.25), (0.0, 4.0, 0.1)]
+    model = from_transitions([(0, 0, 0, 1.0, Outcomes([(p, r, tau) for r, tau, p in law]))])
+    for exponent, weight in itertools.product(EXPONENTS, WEIGHTS):
+        (found,) = sj.audit(model, estimators=[PowerMean(0.1, exponent, weight)])
+        assert found.rate == pytest.approx(naive.power_mean(law, exponent, weight), rel=1e-12)
 
 
 def test_limits_that_do_not_exist() -> None:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,12 +88,12 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
     chosen = laws.FlatLaws(reward.kind[taken], reward.parameters[taken])
     mixed = functools.partial(_mixed, weight, chosen, lasting)
     mean_duration = laws.means(lasting)
-    positive, negative = _sides(weight, chosen, mean_duration)
+    above, below = parts(chosen)
     return Steps(
         reward=float(weight @ laws.means(chosen)),
         duration=float(weight @ mean_duration),
-        positive=positive,
-        negative=negative,
+        positive=_side(weight, above, mean_duration),
+        negative=_side(weight, below, mean_duration),
         mean_rate=_mean_rate(mixed(1.0, -1.0)),
         moments=mixed,
     )
@@ -103,20 +104,15 @@ def size_of(steps: Steps) -> float:
     return (steps.positive.reward - steps.negative.reward) / steps.duration
 
 
-def _sides(weight: Floats, reward: laws.FlatLaws, lasting: Floats) -> list[Side]:
+def _side(weight: Floats, part: Floats, lasting: Floats) -> Side:
     # Within one place, reward and duration are independent; they depend on each other only across places.
-    means = zip(*(powers(reward, power) for power in (0.0, 1.0, -1.0)), strict=True)
-    return [
-        Side(
-            share=float(weight @ share),
-            reward=sign * float(weight @ earned),
-            duration=float(weight @ (share * lasting)),
-            duration_per_reward=sign * float(weight @ (inverse * lasting)),
-        )
-        for sign, (share, earned, inverse) in zip(
-            (1.0, -1.0), (np.stack(one)[:, :, 0] for one in means), strict=True
-        )
-    ]
+    share, reward, inverse = part.T
+    return Side(
+        share=float(weight @ share),
+        reward=float(weight @ reward),
+        duration=float(weight @ (share * lasting)),
+        duration_per_reward=float(weight @ (inverse * lasting)),
+    )
 
 
 def _mixed(
@@ -142,6 +138,39 @@ def _mean_rate(moments: tuple[tuple[float, float], tuple[float, float]]) -> floa
 
 
 # --- Powers of a law above and below zero -------------------------------------------------
+
+
+class Part(NamedTuple):
+    """The part of a law on one side of zero: P(X > 0), E[X; X > 0] and E[1/X; X > 0], or the same below."""
+
+    share: float
+    mean: float
+    inverse: float
+
+
+def part_above(law: laws.Law) -> Part:
+    """Return the part of a law above zero.
+
+    >>> part_above(laws.TwoPoint(low=-1.0, high=4.0, probability=0.5))
+    Part(share=0.5, mean=2.0, inverse=0.125)
+    """
+    return Part(*parts(laws.flat([law]))[0][0].tolist())
+
+
+def part_below(law: laws.Law) -> Part:
+    """Return the part of a law below zero; its mean and inverse are negative.
+
+    >>> part_below(laws.TwoPoint(low=-1.0, high=4.0, probability=0.5))
+    Part(share=0.5, mean=-0.5, inverse=-0.5)
+    """
+    return Part(*parts(laws.flat([law]))[1][0].tolist())
+
+
+def parts(given: laws.FlatLaws) -> tuple[Floats, Floats]:
+    """Return [law, 3] above zero and [law, 3] below it: the part of every law."""
+    above, below = zip(*(powers(given, power) for power in (0.0, 1.0, -1.0)), strict=True)
+    signs = np.array([1.0, -1.0, -1.0])
+    return np.stack(above, axis=2)[:, 0], np.stack(below, axis=2)[:, 0] * signs
 
 
 def powers(given: laws.FlatLaws, power: float) -> tuple[Floats, Floats]:
