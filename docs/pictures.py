@@ -21,6 +21,7 @@ from sojourn.answers.notebook import drawn
 from sojourn.report.charts import Axis, Lines, Plain, Series, Sheet, Whisker, Whiskers
 from sojourn.report.figures import write
 from sojourn.report.looks import BLACK, BLUE, GREY, RED, Look
+from sojourn.report.plot import risk_chart
 
 HERE = Path(__file__).resolve().parent
 # What a reader has, the file of the picture and what it shows. The site puts each below its program.
@@ -199,8 +200,25 @@ def turbofans(made: dict[str, Any]) -> Sheet:
     return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
 
 
+def ride(made: dict[str, Any]) -> Sheet:
+    """Draw what the wild and the calm ride earn beyond 8 an hour, and what a calmer line of jobs costs."""
+    hours = np.arange(0.0, 1001.0, 3.0)
+    reach = 1.96 * sj.evaluate(made["rides"], {"choice": "wild"}).deviation * np.sqrt(hours)
+    rng = np.random.default_rng(4)
+    runs = np.cumsum(rng.choice([-14.0, 14.0], size=(6, len(hours) - 1)), axis=1)
+    series = [
+        Series("wild, 95 % of the runs", SECOND, hours, np.zeros(len(hours)), -reach, reach, weight="thin"),
+        *(Series("wild", SECOND, hours, np.concatenate([[0.0], run]), weight="thin") for run in runs),
+        Series("calm", FIRST, hours, np.zeros(len(hours)), weight="wide"),
+    ]
+    left = Lines("", Axis("hours"), Axis("earned beyond 8 an hour"), series)
+    front = sj.exact.risk_frontier(sj.problems.admission_control(capacity=10))
+    return Sheet([[left, risk_chart(front.gains, front.deviations, is_exact=True)]], (7.4, 2.9))
+
+
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
     "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
+    "rougher-ride": ride,
 }  # fmt: skip
 # Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
 WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}

@@ -217,6 +217,41 @@ class MeanOfRates:
         return ratio(math.fsum(self.rates), len(self.rates))
 
 
+class PowerMean:
+    """Everything seen, with the weights that are left of it."""
+
+    def __init__(self, step_size: float, exponent: float = 0.0, weight: str = "unit") -> None:
+        self.beta, self.exponent, self.weight = step_size, exponent, weight
+        self.seen: list[tuple[float, float, float]] = []
+
+    def update(self, reward: float, duration: float) -> None:
+        self.seen = [(r, tau, kept * (1 - self.beta)) for r, tau, kept in self.seen]
+        self.seen.append((reward, duration, self.beta))
+
+    def value(self) -> float:
+        return power_mean(self.seen, self.exponent, self.weight) if self.seen else 0.0
+
+
+def power_mean(law: Sequence[tuple[float, float, float]], exponent: float, weight: str) -> float:
+    """The power mean of rates with a probability or another weight besides each; the signs are averaged apart."""
+    total = 0.0
+    for sign in (1, -1):
+        side = [(sign * r, tau, p) for r, tau, p in law if sign * r > 0 and p > 0]
+        weights = [p * {"unit": 1.0, "reward": r, "duration": tau}[weight] for r, tau, p in side]
+        if not side:
+            continue
+        if exponent == 0:
+            logs = math.fsum(w * math.log(r / tau) for w, (r, tau, _) in zip(weights, side, strict=True))
+            mean = math.exp(logs / math.fsum(weights))
+        else:
+            powers = math.fsum(
+                w * (r / tau) ** exponent for w, (r, tau, _) in zip(weights, side, strict=True)
+            )
+            mean = (powers / math.fsum(weights)) ** (1 / exponent)
+        total += sign * mean * math.fsum(p * (tau if weight == "duration" else 1.0) for _, tau, p in side)
+    return total / math.fsum(p * (tau if weight == "duration" else 1.0) for _, tau, p in law)
+
+
 class TimeForgetting:
     def __init__(self, step_size: float) -> None:
         self.decay, self.x, self.y = -math.log1p(-step_size), 0.0, 0.0
@@ -318,6 +353,11 @@ def time_smoothed_of(history: History, step_size: float) -> float:
 
 def mean_of_rates_of(history: History) -> float:
     return float(sum((Fraction(r) / Fraction(tau) for r, tau in history), Fraction(0)) / len(history))
+
+
+def power_mean_of(history: History, step_size: float, exponent: float = 0.0, weight: str = "unit") -> float:
+    kept = [step_size * (1 - step_size) ** age for age in reversed(range(len(history)))]
+    return power_mean([(r, tau, k) for (r, tau), k in zip(history, kept, strict=True)], exponent, weight)
 
 
 def time_forgetting_of(history: History, step_size: float) -> float:
@@ -630,6 +670,47 @@ class Relative(Agent):
         self.rate = Fixed(self.f())
 
 
+class WorstRewards(Agent):
+    """The worst rewards: values of what rewards lack of a quantile, per step or per unit of time."""
+
+    def __init__(
+        self, settings: Settings, rate: Rate, level: float, step_size: float, per: str, variant: str
+    ) -> None:
+        super().__init__(settings, rate)
+        self.worst, self.size, self.per, self.variant = level, step_size, per, variant
+        self.quantile = 0.0
+        self.spread = 0.0
+
+    def passed(self, tau: float) -> float:
+        return tau if self.per == "duration" else 1.0
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        length = self.passed(tau)
+        if self.variant == "gradient" and length > 0 and not any(self.durations[:-1]):
+            self.quantile = r / length
+        is_bad = r < length * self.quantile
+        lack = length * self.quantile - r
+        worth = length * self.quantile - (lack / self.worst if is_bad else 0.0)
+        found = super().error(s, a, worth, length, next_value)
+        if self.variant == "published":
+            weight = -self.worst / (1 - self.worst) if is_bad else 1.0
+            self.quantile += self.size * (weight * found + self.effective_rate() - self.quantile)
+            return found
+        self.spread += self.size * (abs(lack) - self.spread)
+        if self.mean_duration:
+            share = min(self.size * length / self.mean_duration, 1.0)
+            slope = self.worst - 1 if is_bad else self.worst
+            self.quantile += share * self.spread * slope / self.mean_duration
+        return found
+
+    def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
+        length = self.passed(tau)
+        self.unpaid.append(error + self.rate.value() * length)
+        if length > 0:
+            self.rate.update(sum(self.unpaid), length)
+            self.unpaid.clear()
+
+
 class HLearner(Agent):
     """A model from all steps so far; after each step, every tried action of the state left is worked out from it."""
 
@@ -720,6 +801,18 @@ def differential_q(
 
 def rvi_q(settings: Settings, duration_step_size: float | None = None, reference: str = "first") -> Agent:
     return Relative(settings, duration_step_size, reference)
+
+
+def red_cvar(
+    settings: Settings,
+    rate_step_size: float,
+    quantile_step_size: float,
+    level: float = 0.25,
+    per: str = "steps",
+    variant: str = "gradient",
+) -> Agent:
+    rate = Incremental(rate_step_size) if variant == "published" else Exponential(rate_step_size)
+    return WorstRewards(settings, rate, level, quantile_step_size, per, variant)
 
 
 def random_agent(settings: Settings) -> Agent:

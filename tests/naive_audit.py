@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
+from naive import power_mean
 from naive_solve import solve_linear
 
 Outcome: TypeAlias = tuple[Fraction, int, Fraction, Fraction]
@@ -101,6 +102,7 @@ def limits(law: list[tuple[Fraction, Fraction, Fraction]]) -> dict[str, Fraction
         "WeightedHarmonic": weighted,
         "CumulativeWeightedHarmonic": weighted,
         "MeanOfRates": sum((p * r / d for p, r, d in law), Fraction(0)),
+        "PowerMean": Fraction(power_mean([(float(r), float(d), float(p)) for p, r, d in law], 0.0, "unit")),
         "Fixed": Fraction(0),
     }
 

@@ -22,6 +22,7 @@ CONSTRUCTORS = [
     sj.agents.smdp_q_learning,
     sj.agents.differential_q,
     sj.agents.rvi_q,
+    sj.agents.red_cvar,
     sj.agents.h_learning,
     sj.agents.greedy_bandit,
     sj.agents.ucb_bandit,

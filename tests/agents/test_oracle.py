@@ -273,6 +273,7 @@ ESTIMATORS = {
         sj.rates.MeanOfRates, naive.MeanOfRates, naive.mean_of_rates_of, has_step_size=False
     ),
     "TimeSmoothed": Estimator(sj.rates.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
+    "PowerMean": Estimator(sj.rates.PowerMean, naive.PowerMean, naive.power_mean_of),
     "TimeForgetting": Estimator(sj.rates.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
     "Incremental": Estimator(sj.rates.Incremental, naive.Incremental, naive.incremental_of),
 }
@@ -340,6 +341,15 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rvi_q, plain means": ("rvi_q", {}),
     "rvi_q, mean": ("rvi_q", {"duration_step_size": 0.02, "reference": "mean"}),
     "rvi_q, maximum": ("rvi_q", {"duration_step_size": 0.02, "reference": "maximum"}),
+    "red_cvar": ("red_cvar", {"rate_step_size": 0.003, "quantile_step_size": 0.01}),
+    "red_cvar, published": (
+        "red_cvar",
+        {"rate_step_size": 0.003, "quantile_step_size": 0.01, "variant": "published"},
+    ),
+    "red_cvar, per time": (
+        "red_cvar",
+        {"rate_step_size": 0.003, "quantile_step_size": 0.01, "level": 0.4, "per": "duration"},
+    ),
 }
 
 

@@ -95,10 +95,10 @@ UNITS: dict[str, dict[str, tuple[float, Powers]]] = {
     "differential_q": {"step_size": (2.0**-32, (0, 1))},  # its errors are divided by a time
 }
 # The rate of RVI Q-learning is the level of its values, so its values are money and money per time at once. No option
-# makes up for another unit of time. R-Learning as printed counts steps, so that its rate is money alone.
+# makes up for another unit of time. R-Learning as printed and RED CVaR count steps, so that their rates are money alone.
 NOT_IN_TIME = ("rvi_q",)
 BY_TIME = ("TimeSmoothed", "TimeForgetting")
-RATE_IS_MONEY = ("r_learning_as_printed",)
+RATE_IS_MONEY = ("r_learning_as_printed", "red_cvar")
 # Differential Q-learning shows its estimator delta + rho tau, from which the estimator takes rho tau again. The first is
 # money per time and the second money, so that what is rounded away depends on the unit of time.
 ROUNDED = ("differential_q",)
@@ -159,10 +159,15 @@ def values_of(agent: Any) -> Any:
     return values.weights if hasattr(values, "weights") else entries(values)
 
 
-@pytest.mark.parametrize("name", [name for name in AGENTS if name != "oracle"])  # which only follows a policy
+VARIANTS = {"red_cvar, per time": AGENTS["red_cvar"]._replace(options={"per": "duration"})}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in (AGENTS | VARIANTS) if name != "oracle"]
+)  # which only follows a policy
 def test_the_same_bits_in_other_units(name: str) -> None:
     """In money and time times 2^30 and 2^-30, an agent takes the same steps, and its values and its rate are the same."""
-    entry, steps = AGENTS[name], 150 if name == "planner" else 400
+    entry, steps = (AGENTS | VARIANTS)[name], 150 if name == "planner" else 400
     plain = ran(entry, 1.0, 1.0, steps)
     assert plain.reward != 0.0
     for money, time in POWERS:

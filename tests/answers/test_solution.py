@@ -13,7 +13,7 @@ import sojourn as sj
 from sojourn.answers import policy_map
 from sojourn.answers.page import write_report
 from sojourn.answers.policy_map import Drawn
-from sojourn.answers.solution import FILE, Solved, drawn_of, lines, section, solved
+from sojourn.answers.solution import FILE, Solved, drawn_of, lines, section, solve_named, solved
 from sojourn.data.files import load_json
 from sojourn.data.hints import read_record
 from sojourn.models import SMDP, from_transitions
@@ -148,10 +148,30 @@ def test_the_sentence_on_earnings() -> None:
     coin = from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
     assert lines(record(coin))[1] == (
         "Over a time of 1,000 the reward will be 1,876 to 2,124 with a probability of 95 % (deviation 2 times the root of "
-        "time; rewards and durations count as constants)."
+        "time; rewards and durations count as constants in each outcome)."
     )
     reach = 1.959964 * 2.0 * math.sqrt(1000.0)
     assert reach == pytest.approx(124.0, abs=0.05)
+
+
+def test_what_a_calmer_ride_costs(tmp_path: Path) -> None:
+    """The frontier of gain and deviation is a table for the terminal, a chart in a file and on the page, and JSON."""
+    found = solve_named("admission-control", {"capacity": 4}, calmer=True)
+    exact = sj.exact.risk_frontier(sj.problems.admission_control(capacity=4))
+    assert found.risk is not None
+    assert found.risk.gains == exact.gains
+    assert lines(found)[-3].split() == ["2.74725", "4.135", "1.68", "%", "2", "jobs:", "reject"]
+    found.write(tmp_path / "one")
+    assert (tmp_path / "one" / "figures" / "risk.png").read_bytes()[:4] == b"\x89PNG"
+    record_again = read_record(Solved, load_json(tmp_path / "one" / FILE))
+    assert record_again.risk == found.risk
+    shown = section(tmp_path, load_json(tmp_path / "one" / FILE), Budget())
+    chart = next(
+        one for one in shown.blocks if isinstance(one, Lines) and one.title.startswith("What a calmer")
+    )
+    assert list(chart.series[0].y) == sorted(exact.gains)
+    with pytest.raises(ValueError, match="leave out limits and amounts"):
+        solve_named("gosavi", {}, maximise="steps", calmer=True)
 
 
 def test_tables_have_the_parts_of_the_states() -> None:

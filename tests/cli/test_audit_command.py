@@ -171,6 +171,7 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
         "second",
         "limits",
         "prices",
+        "risk",
         "probabilities",
     }
     assert set(written) - set(printed) == others

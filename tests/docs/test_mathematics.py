@@ -109,6 +109,7 @@ def test_the_laws_of_averaging_are_those_that_the_page_names() -> None:
         sj.rates.TimeSmoothed,
         sj.rates.TimeForgetting,
         sj.rates.ClippedExponential,
+        sj.rates.PowerMean,
         sj.rates.Incremental,
     )
     without = (

@@ -125,11 +125,12 @@ def test_the_examples_of_the_specification(outcomes: Any, harmonic: float, gain:
 
 @pytest.mark.parametrize("policy", [[0], [1]])
 def test_jobs_of_random_size_are_estimated_well_by_all(policy: list[int]) -> None:
-    """Where the duration is the reward times an independent pace s, all limits but two are the gain; one is E[1/s]."""
+    """Where the duration is the reward times an independent pace s, most limits are the gain; one is E[1/s], one exp(-E[log s])."""
     found = audit(jobs(), policy)
     assert found.gain == pytest.approx(1.0 if policy == [0] else 1.0 / 0.9, rel=1e-14)
     paces = (0.5, 1.5) if policy == [0] else (0.6, 1.2)
     others = {"Fixed": 0.0, "MeanOfRates": sum(1.0 / pace for pace in paces) / 2.0}
+    others["PowerMean"] = 1.0 / math.sqrt(paces[0] * paces[1])
     for limit in found:
         if limit.estimator in UNKNOWN:
             continue

@@ -22,6 +22,8 @@ from sojourn.models.laws import (
     Uniform,
     Weibull,
 )
+from sojourn.runs.store import tabulate
+from sojourn.runs.tasks import execute, plan
 from sojourn.worlds.tabular import Tabular
 
 KINDS = ("laws of pairs", "laws of transitions", "decisions without time", "rare events", "drawn actions")
@@ -122,6 +124,29 @@ def test_the_deviation_is_that_of_runs_in_200_models(counted: Counted) -> None:
             far.append(seed)
     counted("deviations confirmed by simulations", tried=200, failed=len(far))
     assert len(outside) <= 10, outside
+
+
+def test_what_will_have_been_earned() -> None:
+    """Of 1,000 runs for a time of 1,000, 95 % earn what the interval of the sentence says, give or take what chance allows."""
+    worth = sj.solve(sj.problems.gosavi()).worth
+    oracle = sj.runs.Entry("oracle", {"model": "gosavi"})
+    sweep = sj.runs.Sweep([sj.runs.Entry("gosavi")], [oracle], list(range(1000)), steps=10_000, time=1000.0)
+    earned = np.concatenate(
+        [tabulate(task, execute(task).batch, 0.0)[0]["reward"].to_numpy() for task in plan(sweep)]
+    )
+    low, high = worth.earned(1000.0)
+    assert 0.93 <= np.mean((earned >= low) & (earned <= high)) <= 0.97
+
+
+def test_how_long_it_takes_to_tell() -> None:
+    """Two rides, each taken for the time that is said, differ by more than 1.96 standard errors with a probability of 80 %."""
+    rides = sj.problems.three_rides()
+    mixed, wild = (sj.evaluate(rides, {"choice": ride}) for ride in ("mixed", "wild"))
+    rounds, rng = round(mixed.time_to_tell(wild) / 3.0), np.random.default_rng(0)  # of three hours
+    good = rng.binomial(rounds, 0.5, size=(2, 10_000))
+    apart = (12.0 * rounds + 10.0 * good[0]) - (2.0 * rounds + 28.0 * good[1])
+    error = math.hypot(mixed.deviation, wild.deviation) * math.sqrt(3.0 * rounds)
+    assert np.mean(np.abs(apart) > 1.96 * error) == pytest.approx(0.8, abs=0.02)
 
 
 def test_departures_from_a_queue() -> None:

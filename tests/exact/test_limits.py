@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sojourn.exact.audit.limits import part_above, part_below, parts
+from sojourn.exact.audit.limits import powers
 from sojourn.models.laws import (
     Constant,
     Exponential,
@@ -87,14 +87,18 @@ def _gamma_density(x: Any, shape: Any) -> Any:
     return mpmath.exp((shape - 1) * mpmath.log(x) - x - mpmath.loggamma(shape))
 
 
-def integral(of: Any, law: Any, above: bool) -> Any:
-    """Return E[of(x); x above or below 0], as a sum over atoms and an integral over the density."""
+def integral(law: Any, above: bool, power: float, logs: bool = False) -> Any:
+    """Return E[|x|^power; x above or below 0], or with the logarithm of |x|, as a sum over atoms and an integral over the density."""
     sign = 1 if above else -1
+
+    def of(x: Any) -> Any:
+        return abs(x) ** power * (mpmath.log(abs(x)) if logs else 1)
+
     total = mpmath.fsum(p * of(x) for p, x in atoms(law) if sign * x > 0)
     if isinstance(law, Gamma) and law.shape < 3.0:
-        return _gamma_moment(law, {one: 0, itself: 1, inverse: -1}[of], above)
+        return _gamma_moment(law, power, above, logs)
     if isinstance(law, Weibull | Lognormal):
-        return _power_moment(law, {one: 0, itself: 1, inverse: -1}[of], above)
+        return _power_moment(law, power, above, logs)
     smooth = density(law)
     if smooth is None:
         return total
@@ -108,41 +112,48 @@ def integral(of: Any, law: Any, above: bool) -> Any:
     return total + mpmath.quad(lambda x: f(x) * of(x), inside)
 
 
-def _gamma_moment(law: Gamma, power: int, above: bool) -> Any:
-    """E[x^power] by gamma functions: with a shape below 2 or so the integrand is too steep at zero."""
+def _gamma_moment(law: Gamma, power: float, above: bool, logs: bool) -> Any:
+    """E|x|^power by gamma functions: with a shape below 2 or so the integrand is too steep at zero."""
     if (law.scale > 0.0) != above:
         return mpmath.mpf(0)
-    return (
-        mpmath.gamma(mpmath.mpf(law.shape) + power) / mpmath.gamma(law.shape) * mpmath.mpf(law.scale) ** power
-    )
+    shape, scale = mpmath.mpf(law.shape) + power, abs(mpmath.mpf(law.scale))
+    mean = mpmath.gamma(shape) / mpmath.gamma(law.shape) * scale**power
+    return mean * (mpmath.log(scale) + mpmath.digamma(shape)) if logs else mean
 
 
-def _power_moment(law: Weibull | Lognormal, power: int, above: bool) -> Any:
-    """E[x^power] as an integral over the exponential or normal number that x is made of."""
+def _power_moment(law: Weibull | Lognormal, power: float, above: bool, logs: bool) -> Any:
+    """E|x|^power as an integral over the exponential or normal number that x is made of."""
     scale = mpmath.mpf(law.scale if isinstance(law, Weibull) else law.median)
     if (scale > 0) != above:
         return mpmath.mpf(0)
+    scale, power = abs(scale), mpmath.mpf(power)
+
+    def of(log: Any) -> Any:
+        return (log + mpmath.log(scale)) if logs else 1
+
     if isinstance(law, Weibull):
-        if power == -1 and law.shape <= 1.0:
-            return mpmath.inf
         # With t = e^u the integrand is smooth, however steep it is at zero.
         k, cuts = mpmath.mpf(law.shape), [-600, -200, -60, -20, -6, -2, 0, 1, 2, 3, 5]
-        return scale**power * mpmath.quad(lambda u: mpmath.exp(u * (1 + power / k) - mpmath.exp(u)), cuts)
+        return scale**power * mpmath.quad(
+            lambda u: of(u / k) * mpmath.exp(u * (1 + power / k) - mpmath.exp(u)), cuts
+        )
     sigma, cuts = mpmath.mpf(law.sigma), list(range(-30, 31, 3))
-    return scale**power * mpmath.quad(lambda z: mpmath.exp(power * sigma * z) * mpmath.npdf(z), cuts)
+    return scale**power * mpmath.quad(
+        lambda z: of(sigma * z) * mpmath.exp(power * sigma * z) * mpmath.npdf(z), cuts
+    )
 
 
-def diverges(law: Any, above: bool) -> bool:
-    """Whether 1/x has no mean on this side: there is a density up to zero, which is not too small there."""
+def diverges(law: Any, above: bool, power: float = -1.0) -> bool:
+    """Whether |x|^power has no mean on this side: there is a density up to zero, which is not too small there."""
     sign = 1.0 if above else -1.0
     match law:
         case Exponential(mean):
-            return sign * mean > 0.0
+            return power <= -1.0 and sign * mean > 0.0
         case Gamma(shape, scale) | Weibull(shape, scale):
-            return shape <= 1.0 and sign * scale > 0.0
-        case Uniform(low, high):
+            return shape + power <= 0.0 and sign * scale > 0.0
+        case Uniform(low, high) if power <= -1.0:
             return min(low, high) < 0.0 < max(low, high) or (0.0 in (low, high) and sign * (low + high) > 0.0)
-        case FlooredNormal(_, _, floor):
+        case FlooredNormal(_, _, floor) if power <= -1.0:
             return (floor <= 0.0 if above else floor < 0.0) and not out_of_reach(law)
     return False
 
@@ -152,16 +163,10 @@ def out_of_reach(law: FlooredNormal) -> bool:
     return abs(law.location) >= 9.0 * law.scale
 
 
-def one(x: Any) -> Any:
-    return 1
-
-
-def itself(x: Any) -> Any:
-    return x
-
-
-def inverse(x: Any) -> Any:
-    return 1 / x
+def found_of(law: Any, above: bool, power: float) -> tuple[float, float]:
+    """E[|x|^power] and E[|x|^power log|x|] on one side of zero."""
+    mean, logs = powers(flat([law]), power)[0 if above else 1][0].tolist()
+    return mean, logs
 
 
 def close(found: float, expected: Any, scale: float) -> bool:
@@ -170,17 +175,16 @@ def close(found: float, expected: Any, scale: float) -> bool:
 
 
 def check(law: Any, above: bool) -> None:
-    found = part_above(law) if above else part_below(law)
+    share, mean, inverse = (found_of(law, above, power)[0] for power in (0.0, 1.0, -1.0))
     with mpmath.workdps(30):
-        share, mean = integral(one, law, above), integral(itself, law, above)
-        assert close(found.share, share, 1.0)
-        assert close(found.mean, mean, max(map(abs, law)))
-        if found.share < 1e-12:
+        assert close(share, integral(law, above, 0), 1.0)
+        assert close(mean, integral(law, above, 1), max(map(abs, law)))
+        if share < 1e-12:
             return  # too rare for its inverse to count
         if diverges(law, above):
-            assert found.inverse == (math.inf if above else -math.inf)
+            assert inverse == math.inf
         else:
-            assert close(found.inverse, integral(inverse, law, above), 0.0)
+            assert close(inverse, integral(law, above, -1), 0.0)
 
 
 # --- Every law -----------------------------------------------------------------------------
@@ -223,26 +227,56 @@ def test_parts_are_the_integrals(law: Any) -> None:
     check(law, above=False)
 
 
+@pytest.mark.parametrize("power", [-2.5, -0.5, 0.0, 0.3, 3.0])
+@pytest.mark.parametrize(
+    "law",
+    [
+        Constant(-3.0),
+        TwoPoint(-0.5, 7.0, 0.2),
+        Exponential(2.0),
+        Gamma(2.5, -3.0),
+        Gamma(7.0, 0.1),
+        Uniform(-1.0, 4.0),
+        Uniform(2.0, 2.001),
+        FlooredNormal(1.0, 1.0, 0.2),
+        FlooredNormal(-1.0, 2.0, -3.0),
+        FlooredNormal(30.0, 1.0, -1.0),
+        Weibull(1.5, -2.0),
+        Lognormal(3.0, 0.8),
+    ],
+    ids=str,
+)
+def test_any_power(law: Any, power: float) -> None:
+    """Means of any power, and of the same times the logarithm, are those of numerical integration, and infinite where they diverge."""
+    with mpmath.workdps(20):
+        for above in (True, False):
+            found = found_of(law, above, power)
+            if diverges(law, above, power):
+                assert found[0] == math.inf
+            else:
+                wanted = [integral(law, above, power, logs) for logs in (False, True)]
+                assert close(found[0], wanted[0], 1e-150)  # what is as rare as this has no digits
+                assert close(found[1], wanted[1], float(wanted[0]) + 1e-150)
+
+
 @settings(max_examples=30)
-@given(st.lists(LAWS, min_size=1, max_size=8), st.integers(0, 2**32))
-def test_many_laws_keep_their_places(laws: list[Any], seed: int) -> None:
-    """Of many laws, some of them the same, each has its own parts at its own place."""
+@given(st.lists(LAWS, min_size=1, max_size=8), st.integers(0, 2**32), st.sampled_from([-1.0, 0.0, 0.5, 1.0]))
+def test_many_laws_keep_their_places(laws: list[Any], seed: int, power: float) -> None:
+    """Of many laws, some of them the same, each has its own means at its own place."""
     laws = [laws[at] for at in np.random.default_rng(seed).integers(0, len(laws), 12)]
-    above, below = parts(flat(laws))
-    np.testing.assert_array_equal(above, [part_above(law) for law in laws])
-    np.testing.assert_array_equal(below, [part_below(law) for law in laws])
+    above, below = powers(flat(laws), power)
+    np.testing.assert_allclose(above, [found_of(law, True, power) for law in laws], rtol=1e-14)
+    np.testing.assert_allclose(below, [found_of(law, False, power) for law in laws], rtol=1e-14)
 
 
 @settings(max_examples=30)
 @given(LAWS)
 def test_the_two_sides_add_up_to_the_mean(law: Any) -> None:
     """What is above zero and what is below make up the mean of the law, and at most all of the draws."""
-    above, below = part_above(law), part_below(law)
-    mean = flat_mean(law)
-    assert above.mean + below.mean == pytest.approx(mean, rel=1e-12, abs=1e-13 * max(map(abs, law)))
-    assert above.share + below.share <= 1.0 + 1e-15
-    assert min(above) >= 0.0
-    assert max(below.mean, below.inverse) <= 0.0 <= below.share
+    above, below = ([found_of(law, side, power)[0] for power in (0.0, 1.0, -1.0)] for side in (True, False))
+    assert above[1] - below[1] == pytest.approx(flat_mean(law), rel=1e-12, abs=1e-13 * max(map(abs, law)))
+    assert above[0] + below[0] <= 1.0 + 1e-15
+    assert min(*above, *below) >= 0.0
 
 
 def flat_mean(law: Any) -> float:
@@ -287,7 +321,9 @@ def test_draws_have_these_parts(law: Any) -> None:
             draws = np.where(rng.random(count) < probability, high, low)
         case FlooredNormal(location, scale, floor):
             draws = np.maximum(floor, rng.normal(location, scale, count))
-    for part, here in ((part_above(law), draws > 0.0), (part_below(law), draws < 0.0)):
-        inverses = np.divide(1.0, draws, out=np.zeros(count), where=here)
-        for found, seen in zip(part, (here.astype(float), here * draws, inverses), strict=True):
+    for above, here in ((True, draws > 0.0), (False, draws < 0.0)):
+        sizes = np.abs(np.where(here, draws, 1.0))
+        for power in (0.0, 1.0, -1.0):
+            seen = here * sizes**power
+            found = found_of(law, above, power)[0]
             assert found == pytest.approx(seen.mean(), abs=5.0 * seen.std() / math.sqrt(count) + 1e-12)

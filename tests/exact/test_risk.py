@@ -208,7 +208,7 @@ def test_red_pill_blue_pill() -> None:
             "earns -1 in a time of 1; with theta 2 all rates must be finite and above 0",
         ),
         ([(0, 0, 0, 1.0, 0.0, 1.0)], 1.0, "above 0"),
-        ([(0, 0, 0, 1.0, Exponential(1.0), 1.0)], 0.5, "takes constants, TwoPoint and Outcomes"),
+        ([(0, 0, 0, 1.0, Exponential(1.0), 1.0)], 0.5, "this takes constants, TwoPoint and Outcomes"),
         (
             [(0, 0, 1, 1.0, 3.0, 0.0), (1, 0, 0, 1.0, 1.0, 1.0)],
             0.5,

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import sojourn as sj
 from counting import Counted
 from sojourn.exact import RiskFrontier, risk_frontier
 from sojourn.models import SMDP, from_transitions
-from sojourn.models.laws import TwoPoint
+from sojourn.models.laws import Lognormal, TwoPoint
 from sojourn.models.problems import red_pill_blue_pill, three_rides
 
 
@@ -141,6 +142,19 @@ def test_within_a_share_of_the_best_gain() -> None:
     assert [front.calmest(share).tolist() for share in (0.0, 0.09, 0.11)] == [[0], [0], [1]]
     assert shown(front) == ([[0], [1]], [1.0, 0.0])
     assert front.table().columns == ["gain", "deviation", "policy"]
+
+
+def test_the_chart_has_every_policy_of_finite_deviation() -> None:
+    """Marks are at the deviations and the gains, in their order; what strays without bound is left out."""
+    ax = Figure().subplots()
+    sj.plot.frontier(risk_frontier(three_rides()), ax)
+    (drawn,) = ax.get_lines()
+    assert np.asarray(drawn.get_xdata()).tolist() == pytest.approx([0.0, math.sqrt(25 / 3)])
+    assert np.asarray(drawn.get_ydata()).tolist() == pytest.approx([8.0, 25 / 3])
+    rows = [(0, 0, 0, 1.0, Lognormal(3.0, 30.0), 1.0), (0, 1, 0, 1.0, 1.0, 1.0)]
+    wild = Figure().subplots()
+    sj.plot.frontier(risk_frontier(from_transitions(rows)), wild)
+    assert np.asarray(wild.get_lines()[0].get_xdata()).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("most", [0, 2000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.models.problems import long_shot
-from sojourn.rates import adaptive, contrast, harmonic, ratio
+from sojourn.rates import adaptive, contrast, harmonic, power, ratio
 from sojourn.rates.catalogue import ESTIMATORS, NamedEstimator, add_estimator
 from sojourn.rates.protocol import Rate, Side, Steps, limit, update, value
 
@@ -67,7 +68,7 @@ def test_every_estimator_of_ours_is_named_and_has_all_three_rules() -> None:
     """The list has every estimator of every family, under its own name, and each has update, value and limit."""
     families = {
         name
-        for module in (adaptive, contrast, harmonic, ratio)
+        for module in (adaptive, contrast, harmonic, power, ratio)
         for name, thing in vars(module).items()
         if isinstance(thing, type) and issubclass(thing, tuple) and thing.__module__ == module.__name__
     }
@@ -85,7 +86,11 @@ UNKNOWN = ("AdaptiveRatio", "ClippedExponential")  # limits that are neither pro
 
 def test_limits_by_hand() -> None:
     """+2 in a time of 1 or -1 in one of 4, equally often: the gain is 0.2, the harmonic mean 0.875."""
-    steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0), mean_rate=0.875)
+
+    def moments(a: float, b: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        return (0.5 * 2.0**a, 0.5 * 2.0**a * math.log(2.0)), (0.5 * 4.0**b, 0.5 * 4.0**b * math.log(0.25))
+
+    steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0), None, 0.875, moments)
     found = {name: limit(entry.make(), steps) for name, entry in ESTIMATORS.items() if name not in UNKNOWN}
     assert found.pop("Fixed") == 0.0
     # Half of the rates are 2 and half are -1/4, constant within each sign: 1 - 1/8 however they are weighted.
@@ -95,12 +100,15 @@ def test_limits_by_hand() -> None:
         "WeightedHarmonic",
         "CumulativeWeightedHarmonic",
         "MeanOfRates",
+        "PowerMean",
     )
-    assert {found.pop(name) for name in harmonic} == {0.875}
+    assert {round(found.pop(name), 14) for name in harmonic} == {0.875}
     assert set(found.values()) == {0.2}
     assert limit(sj.rates.Fixed(1.5), steps) == 1.5
     with pytest.raises(ValueError, match="has no mean_rate; give the mean of r/tau"):
         limit(sj.rates.MeanOfRates(), steps._replace(mean_rate=None))
+    with pytest.raises(ValueError, match="has no moments, which the limits of most power means need"):
+        limit(sj.rates.PowerMean(0.1), steps._replace(moments=None))
     assert limit(sj.Harmonic(0.1), Steps(0.0, 1.0, NONE, NONE)) == 0.0
 
 

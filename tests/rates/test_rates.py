@@ -23,6 +23,7 @@ LAWS = {
     "CumulativeWeightedHarmonic": (True, True, True, True),
     "TimeSmoothed": (True, True, True, False),
     "MeanOfRates": (True, True, True, True),
+    "PowerMean": (True, True, True, True),
     "AdaptiveRatio": (True, True, True, True),
     "ClippedExponential": (True, True, True, True),
     "TimeForgetting": (True, True, True, False),

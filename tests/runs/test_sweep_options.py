@@ -61,6 +61,9 @@ AGENTS: dict[str, Sequence[Any]] = {
     "reference": REFERENCES,
     "discount_rate": (1, 0.001),
     "confidence": (1, 0.1),
+    "level": (0.5, 0.1),
+    "per": ("steps", "duration"),
+    "quantile_step_size": (1, 0.25),
     "tilings": (2, 4),
     "tiles": (4, 5),
     "memory": (8, 1_000),
@@ -75,6 +78,7 @@ AGENTS: dict[str, Sequence[Any]] = {
 }
 OWN_OF_AGENTS: dict[tuple[str, str], Sequence[Any]] = {
     ("smart", "rate"): tuple(ESTIMATORS),
+    ("red_cvar", "variant"): ("gradient", "published"),
     ("fixed_rate", "rate"): (0, 1.5, "cumulative", {"kind": "time-smoothed", "step_size": 0.1}),
 }
 GIVEN: dict[str, dict[str, Any]] = {"oracle": {"model": "gosavi"}}
@@ -115,7 +119,15 @@ NO_EFFECT = {
     ("market", "repair"),  # sound bars need no repair
     # If all values start equal, only their differences matter.
     *itertools.product(
-        ("smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "fixed_rate", "h_learning"),
+        (
+            "smart",
+            "relaxed_smart",
+            "harmonic_r",
+            "weighted_harmonic_r",
+            "fixed_rate",
+            "h_learning",
+            "red_cvar",
+        ),
         ("initial",),
     ),
 }

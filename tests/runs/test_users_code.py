@@ -301,7 +301,9 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sj.runs.parse_sweep(data), folder / "jobs", pool, jobs=1)
     assert sj.load_results(folder / "jobs")["gain"].to_list() == [2.0, 2.0]
-    found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"])
+    found = audit_named(
+        "users_code:two_jobs", {"pay": 5}, estimators={"users_code:Forgotten": "users_code:Forgotten"}
+    )
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
 
 

@@ -25,6 +25,7 @@ from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.episodes import ct_ucrl, tsde, ucrl_smdp
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
+from sojourn.agents.red_cvar import red_cvar
 from sojourn.agents.renewal import Thompson, UpperBound, renewal, tile_renewal
 from sojourn.agents.step_sizes import FrequencyAdjusted
 from sojourn.agents.values.protocol import Table, greedy_action, largest
@@ -61,6 +62,7 @@ __all__ = [
     "ppo",
     "r_learning",
     "random_agent",
+    "red_cvar",
     "relaxed_smart",
     "renewal",
     "rvi_q",

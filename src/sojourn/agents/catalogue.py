@@ -117,6 +117,7 @@ for _agent in (
     _ours("smdp_q_learning", "constructors:smdp_q_learning", None, per_time=("discount_rate",)),
     _ours("fixed_rate", "constructors:fixed_rate", "Fixed"),
     _ours("rvi_q", "constructors:rvi_q", None),
+    _ours("red_cvar", "red_cvar:red_cvar", None, compared=False),
     _ours("planner", "planning.planner:planner", None),
     _ours("tsde", "planning.episodes:tsde", None, compared=False),
     _ours("ucrl_smdp", "planning.episodes:ucrl_smdp", None, compared=False),

@@ -6,7 +6,7 @@ The exact limits are computed in `sojourn.exact.audit`; here they are recorded a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,11 +96,12 @@ def audit_named(
     options: JsonObject,
     policy: list[int] | None = None,
     exploration: float = 0.2,
-    estimators: Sequence[str] = (),
+    estimators: Mapping[str, str | JsonObject] | None = None,
 ) -> Audited:
     """Audit a problem by name, or the model in a file, under a policy, or under an optimal one if none is given.
 
-    `estimators` are the names of users' own estimators, such as `mine:Forgetting`, to be audited as well as ours.
+    `estimators` are others to be audited as well, by their labels: names such as `mine:Forgetting`, or tables with a name as `kind` and
+    options.
 
     >>> found = audit_named("long-return", {})
     >>> found.gain, round(found.low, 6), found.high
@@ -112,7 +113,7 @@ def audit_named(
     model = named_model(name, options)
     found = audit(model, policy, exploration=exploration)
     if estimators:
-        own = {estimator: named_rate(estimator) for estimator in estimators}
+        own = {label: named_rate(given) for label, given in estimators.items()}
         theirs = audit(model, found.policy, own, exploration=exploration)
         both = {**found.estimators, **theirs.estimators}
         found = dataclasses.replace(found, limits=found.limits + theirs.limits, estimators=both)

@@ -91,7 +91,7 @@ def _gain(gains: Floats) -> str:
 def _worth_html(first: str, worth: PolicyValue) -> str:
     words = [first]
     if len(worth.classes) == 1 and np.isfinite(worth.deviation):
-        note = f", with {worth.constant} as constants" if worth.constant else ""
+        note = f", with {worth.constant} as constants in each outcome" if worth.constant else ""
         words.append(f"deviation {number(worth.deviation, 6)} times the root of time{note}")
     sheet = policy_map.sheet(drawn(worth), _POINTS) if worth.model.num_states > 1 else None
     return _html(words, sheet, worth.table())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import __version__
-from sojourn.answers import policy_map
+from sojourn.answers import policy_map, risk
 from sojourn.data.files import Json, JsonObject, write_json, write_text
 from sojourn.data.hints import as_json, read_record
 from sojourn.exact.bounds import Solution
@@ -68,7 +68,7 @@ class Solved:
     durations count as constants in it, and `mean_step` the mean duration of a step. `closest` is the other action that costs
     least if it is always taken. `by_state` has the columns of `sojourn.exact.Solution.table` that are numbers, and `second` the
     second-best actions. `places` has the parts of each state, if it is a tuple, and `parts` what they are called. What would
-    take long, or is infinite, is left out.
+    take long, or is infinite, is left out. `risk` has the policies that stray less, if they were asked for.
     """
 
     name: str
@@ -101,12 +101,14 @@ class Solved:
     second: tuple[int | None, ...] | None = None
     parts: tuple[str, ...] | None = None
     places: tuple[tuple[float | str, ...], ...] | None = None
+    risk: risk.Risk | None = None
 
     def __post_init__(self) -> None:
         """Check that all parts are for the same states."""
         per_state = (
             self.policy, self.bias or self.policy, self.state_names or self.policy, self.gains or self.policy,
             self.second or self.policy, self.places or self.policy, *self.by_state.values(),
+            *(self.risk.policies if self.risk else ()),
         )  # fmt: skip
         names = len(self.action_names) if self.action_names else max(self.policy, default=0) + 1
         if {len(part) for part in per_state} != {self.states} or not all(
@@ -142,6 +144,8 @@ class Solved:
         drawn = policy_map.sheet(drawn_of(self))
         if drawn is not None:
             figures.write(drawn, folder / "figures" / "policy")
+        for chart in (part for part in _calmer(self) if isinstance(part, Lines)):
+            figures.write(charts.Sheet([[chart]], (5.2, 3.2)), folder / "figures" / "risk")
 
 
 def solve_named(
@@ -153,10 +157,12 @@ def solve_named(
     limits: Sequence[Constraint] = (),
     policy: Path | None = None,
     whole: bool = True,
+    calmer: bool = False,
 ) -> Solved:
     """Solve a problem by name, or the model in a file, for the largest of an amount per unit of another one.
 
     `policy` is a file for the policy, .csv or .json. Unless it must be `whole`, what takes long for a large model is left out.
+    With `calmer`, it looks for the policies that stray less, too.
 
     >>> found = solve_named("long-shot", {})
     >>> found.gain, found.policy, found.action_names
@@ -166,11 +172,16 @@ def solve_named(
     ((10.0, 20.0, 0.0), 4.0)
     """
     refuse_world(name, "solve")
+    if calmer and (limits or (maximise, per) != ("reward", "duration")):
+        raise ValueError(
+            "calmer policies are looked for by reward per unit time; leave out limits and amounts"
+        )
     model = named_model(name, options)
     found = solve(model, maximise=maximise, per=per, limits=limits)
     if policy is not None:
         found.write_policy(policy)
-    return solved(name, options, found, model, maximise, per, whole=whole)
+    answer = solved(name, options, found, model, maximise, per, whole=whole)
+    return replace(answer, risk=risk.risk_of(model)) if calmer else answer
 
 
 def solved(
@@ -305,6 +316,7 @@ def lines(found: Solved) -> list[str]:
         *limit_lines(found),
         *terminal.lines(told(found)),
         _policy(found),
+        *terminal.lines(_calmer(found)),
         *(f"note: {finding}" for finding in found.findings),
     ]
 
@@ -318,7 +330,7 @@ def _strays(found: Solved) -> str:
     if found.deviation is None or found.mean_step is None:
         return ""
     if found.deviation == 0.0:
-        return f"What is earned does not stray from the gain{f' ({found.constant} count as constants)' if found.constant else ''}."
+        return f"What is earned does not stray from the gain{f' ({found.constant} count as constants in each outcome)' if found.constant else ''}."
     time = 10.0 ** math.ceil(math.log10(1000.0 * found.mean_step) - 1e-9)
     reach = NormalDist().inv_cdf(0.975) * found.deviation * math.sqrt(time)
     low, high = (_near(found.gain * time + end, reach) for end in (-reach, reach))
@@ -327,7 +339,7 @@ def _strays(found: Solved) -> str:
         f"Over {below} {number(time)} the {found.maximise} will be {low} to {high} with a probability of 95 %"
     )
     words += f" (deviation {number(found.deviation)} times the root of {'time' if found.per == 'duration' else found.per}"
-    return words + (f"; {found.constant} count as constants)." if found.constant else ").")
+    return words + (f"; {found.constant} count as constants in each outcome)." if found.constant else ").")
 
 
 def _near(value: float, reach: float) -> str:
@@ -349,6 +361,16 @@ def _other(found: Solved) -> str:
         f", which runs of a time of {number(other.time, 2)} under each policy would show."
         if other.time
         else "."
+    )
+
+
+def _calmer(found: Solved) -> list[blocks.Block]:
+    """Return what a calmer ride costs, if that was asked for."""
+    if found.risk is None:
+        return []
+    actions = found.action_names or tuple(map(str, range(max(map(max, found.risk.policies)) + 1)))
+    return risk.parts(
+        found.risk, found.name, lambda state, action: f"{found.state_name(state)}: {actions[action]}"
     )
 
 
@@ -445,6 +467,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
         picture(found, budget),
         [
             *told(found),
+            *_calmer(found),
             *parts,
             *_biases(found, budget),
             *_amounts(found),

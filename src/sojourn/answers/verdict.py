@@ -39,6 +39,7 @@ class Judged:
     warnings: tuple[str, ...] = ()
     version: str = ""
     deviation: float | None = None
+    aim: str = ""
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, created if necessary."""
@@ -54,7 +55,7 @@ def judged(name: str, found: Verdict) -> Judged:
         **{part: getattr(earned, part) for part in ("rate", "low", "high", "level", "duration", "steps")},
         **{
             part: getattr(found, part)
-            for part in ("learned_rate", "gain", "best_gain", "thin", "moved", "deviation")
+            for part in ("learned_rate", "gain", "best_gain", "thin", "moved", "deviation", "aim")
         },
         states=None if seen is None else seen.states,
         tried=None if seen is None else seen.share,
@@ -95,7 +96,7 @@ def _picture(found: Judged) -> Whiskers:
     """Return the chart of what the policy earns, beside the learned rate and the best possible gain."""
     rows = [
         Whisker("the policy, measured", plain(0), found.rate, found.low, found.high),
-        Whisker("the learned rate", plain(1), found.learned_rate),
+        Whisker("the learned rate", plain(1), None if found.aim else found.learned_rate),
         Whisker("the policy, exact", plain(2), found.gain),
         Whisker("the best policy, exact", plain(3), found.best_gain),
     ]

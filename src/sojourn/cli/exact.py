@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.app import AsJson, Jobs, Out, command, echo_json, echo_lines, goes_on, say
-from sojourn.cli.parsing import actions_of, floats_of, grids_of, options_of
+from sojourn.cli.parsing import actions_of, estimator_of, floats_of, grids_of, options_of
 
 Name = Annotated[
     str, typer.Argument(help="A problem, such as gosavi; a TOML or JSON file of a model; or module:function.")
@@ -26,6 +26,7 @@ _PRINTED = (
     "sojourn solve gosavi",
     "sojourn solve admission-control -o capacity=10 --json",
     "sojourn solve my-queue.toml --out out/my-queue",
+    "sojourn solve three-rides --risk",
     "sojourn solve my-line.json --maximise items --per energy",
     'sojourn solve my-line.json --at-most "lost 0.05 per calls" --policy policy.csv',
     "sojourn solve gosavi --discount 0.1 --paid during",
@@ -53,6 +54,10 @@ def solve(
         list[str] | None, typer.Option(help="Maximise the total until this state; several may be given.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Maximise the total of so many steps.", min=1)] = None,
+    risk: Annotated[
+        bool,
+        typer.Option("--risk", help="Show the policies that stray less from their gain, and what they cost."),
+    ] = False,
     policy: Annotated[
         Path | None, typer.Option(help="File for the policy: .csv for a table, .json to load it again.")
     ] = None,
@@ -72,6 +77,9 @@ def solve(
     --at-most and --at-least keep limits, perhaps by a policy that draws its
     action in some states; the price of each limit is shown.
 
+    --risk shows what a calmer ride costs: the policies of which no other one
+    earns more and strays less. All are tried if there are at most 2,000.
+
     --discount, --until and --steps ask for a total from each state instead.
     """
     from sojourn.answers.solution import lines, solve_named
@@ -85,9 +93,9 @@ def solve(
     if discount is not None or paid != "start" or until or steps is not None:
         from sojourn.answers import total
 
-        if limits or per != "duration":
+        if limits or risk or per != "duration":
             raise ValueError(
-                "--at-most, --at-least and --per are for gains; leave them out, or --discount, --until and --steps"
+                "--at-most, --at-least, --per and --risk are for gains; leave them out, or --discount, --until and --steps"
             )
         sum_up = total.total_named(
             name, given, maximise=maximise, discount=discount, paid=paid, until=until, steps=steps, policy=policy
@@ -100,7 +108,14 @@ def solve(
             echo_lines(total.lines(sum_up))
         return
     found = solve_named(
-        name, given, maximise=maximise, per=per, limits=limits, policy=policy, whole=out is not None
+        name,
+        given,
+        maximise=maximise,
+        per=per,
+        limits=limits,
+        policy=policy,
+        whole=out is not None,
+        calmer=risk,
     )
     if out is not None:
         found.write(out)
@@ -108,7 +123,7 @@ def solve(
         written = record(found)
         several = () if found.gains is None else ("gains", "ratio")
         asked = () if (maximise, per) == ("reward", "duration") else ("maximise", "per")
-        counted = [key for key in ("rates", "deviation", "closest") if written[key] is not None]
+        counted = [key for key in ("rates", "deviation", "closest", "risk") if written[key] is not None]
         limited = () if found.limits is None else ("limits", "prices", "probabilities")
         echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted, *limited)})
     else:
@@ -120,6 +135,7 @@ def solve(
     "sojourn audit gosavi --policy 1,1 --exploration 0.1",
     "sojourn audit my-queue.toml --out out/my-queue",
     "sojourn audit gosavi --estimator mine:Forgetting",
+    'sojourn audit three-rides --estimator "power-mean exponent=-1 weight=duration"',
 )
 def audit(
     name: Name,
@@ -145,7 +161,9 @@ def audit(
     from sojourn.answers.audit import audit_named, document, lines, write
 
     followed, options = None if policy is None else actions_of(policy), options_of(option, "--option")
-    found = audit_named(name, options, followed, exploration, estimator or ())
+    found = audit_named(
+        name, options, followed, exploration, {text: estimator_of(text) for text in estimator or ()}
+    )
     shown = [] if out is None else [f"{write(found, options, out)} shows it"]
     if as_json:
         echo_json(document(found, options))

@@ -29,6 +29,16 @@ def options_of(texts: list[str] | None, name: str) -> JsonObject:
     return options
 
 
+def estimator_of(text: str) -> str | JsonObject:
+    """Return an estimator's name, or a table with its name as `kind` and options.
+
+    >>> estimator_of("mine:Forgetting"), estimator_of("power-mean exponent=2 weight=duration")
+    ('mine:Forgetting', {'kind': 'power-mean', 'exponent': 2, 'weight': 'duration'})
+    """
+    name, *options = text.split() or [text]
+    return {"kind": name, **options_of(options, "--estimator")} if options else name
+
+
 def floats_of(text: str, name: str) -> tuple[float, ...]:
     """Parse numbers separated by commas.
 

@@ -59,7 +59,7 @@ def step_variances(model: SMDP, gains: Floats, bias: Floats, *, flowing: bool = 
 
 
 def without_laws(model: SMDP) -> str:
-    """Return which of rewards and durations have no laws, so that they count as constants; empty if none does.
+    """Return which of rewards and durations have no laws, so that they count as constants in each outcome; empty if none does.
 
     >>> from sojourn.models.problems import long_return
     >>> without_laws(long_return())

@@ -12,7 +12,9 @@ are a rate of 5 for every theta; in two steps of duration 1 they are 1.8 for the
 32, 1964; its use for the rates of steps is from the authors of Harmonic R-Learning.)
 
 **The worst rewards.** CVaR at a level is the mean of that share of all steps in which the reward is lowest. It is the largest
-value of q - E[max(0, q - r)] / level over all q, and is attained where q is the quantile at the level (Rockafellar and Uryasev, Journal of Risk 2, 2000). Durations do not count.
+value of q - E[max(0, q - r)] / level over all q, and is attained where q is the quantile at the level (Rockafellar and Uryasev,
+Journal of Risk 2, 2000). Durations do not count, unless it is asked for per unit of time: then it is the largest
+q - E[max(0, q tau - r)] / (level E[tau]).
 
 Without a law, a reward or duration is a constant.
 """
@@ -20,6 +22,7 @@ Without a law, a reward or duration is a constant.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import special
@@ -31,7 +34,7 @@ from sojourn.models.chain import PolicyLike, pair_shares
 from sojourn.models.laws import CONSTANT, TWO_POINT, FlatLaws
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.validation import offsets_of
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
 # --- Constant relative risk aversion --------------------------------------------------------
@@ -94,15 +97,17 @@ def certain_rate(gain: Number, theta: Number) -> float:
     return float((power * gain) ** (1.0 / power))
 
 
-def _two_values(model: SMDP, name: str, given: FlatLaws, pair: Ints) -> tuple[Floats, Floats]:
-    """Return two values of every row and their probabilities; the second is 0 for a constant."""
+def _two_values(
+    model: SMDP, name: str, given: FlatLaws, pair: Ints, taken: Flags | bool = True
+) -> tuple[Floats, Floats]:
+    """Return two values of every row and their probabilities, the second is 0 for a constant; laws of rows not taken may be any."""
     at = pair if len(given) != model.num_rows else np.arange(model.num_rows)
     kind, (low, high, chance) = given.kind[at], given.parameters[at].T
-    smooth = np.flatnonzero((kind != CONSTANT) & (kind != TWO_POINT))
+    smooth = np.flatnonzero((kind != CONSTANT) & (kind != TWO_POINT) & taken)
     if smooth.size:
         law = given.law(int(at[smooth[0]]))
         raise ValueError(
-            f"{model.place(int(pair[smooth[0]]))}: a law of the {name} is {law}; crra takes constants, TwoPoint and Outcomes"
+            f"{model.place(int(pair[smooth[0]]))}: a law of the {name} is {law}; this takes constants, TwoPoint and Outcomes"
         )
     chance = np.where(kind == TWO_POINT, chance, 0.0)
     return np.column_stack([low, high]), np.column_stack([1.0 - chance, chance])
@@ -136,8 +141,11 @@ def _worth(model: SMDP, pair: Ints, earned: Floats, lasting: Floats, theta: floa
 
 
 @told
-def cvar(model: SMDP, policy: PolicyLike, level: float) -> float:
+def cvar(model: SMDP, policy: PolicyLike, level: float, *, per: str = "steps") -> float:
     """Return the mean reward of the worst steps in the long run: of this share of them, the level.
+
+    With `per="duration"` it is the reward per unit of time in the worst share of the time, where a step counts with its rate for
+    as long as it lasts. This depends on how time is cut into steps. Durations must then be constants, two points or outcomes.
 
     Half of the steps earn 4 and half earn nothing, so of the worst three quarters a third earns 4:
 
@@ -145,38 +153,63 @@ def cvar(model: SMDP, policy: PolicyLike, level: float) -> float:
     >>> coin = sj.models.from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
     >>> round(cvar(coin, [0], 0.75), 12), cvar(coin, [0], 0.5)
     (1.333333333333, 0.0)
+
+    Steps of 1 earn 6 and steps of 3 earn nothing. In the worst half of the steps nothing is earned; of the worst nine tenths of
+    the time a sixth is spent at a rate of 6:
+
+    >>> turns = sj.models.from_transitions([(0, 0, 1, 1.0, 6.0, 1.0), (1, 0, 0, 1.0, 0.0, 3.0)])
+    >>> cvar(turns, [0, 0], 0.5), round(cvar(turns, [0, 0], 0.9, per="duration"), 12)
+    (0.0, 1.0)
     """
     check_model(model)
     level = proper_fraction("level", level)
+    if per not in ("steps", "duration"):
+        raise ValueError(f"per is {per!r}; it must be 'steps' or 'duration'")
     steps = evaluate(model, policy).stationary[model.state_of_pair()] * pair_shares(model, policy)
     pair = np.repeat(np.arange(model.num_pairs), np.diff(model.row_offsets))
-    weight = steps[pair] * model.probability
-    given, _, by_rows = model.flat_laws()
-    at = (np.arange(model.num_rows) if by_rows else pair)[weight > 0.0]
-    weight, given = weight[weight > 0.0] / weight.sum(), FlatLaws(given.kind[at], given.parameters[at])
-    low, high = _around(given, weight, level)
+    weight, lengths = steps[pair] * model.probability, np.ones(model.num_rows)
+    given, lasting, by_rows = model.flat_laws()
+    at = np.arange(model.num_rows) if by_rows else pair
+    if per == "duration":
+        both, chance = _two_values(model, "durations", lasting, pair, weight > 0.0)
+        weight, lengths, at = (weight[:, None] * chance).ravel(), both.ravel(), np.repeat(at, 2)
+    met = weight > 0.0
+    lengths, given = lengths[met], FlatLaws(given.kind[at[met]], given.parameters[at[met]])
+    weight = weight[met] / (weight[met] @ lengths)
+
+    def below(rate: float) -> tuple[float, float]:
+        """Return the share of what is at most this rate, and the mean of how much it lacks."""
+        share, lack = _below(given, rate * lengths)
+        return float((weight * lengths) @ share), float(weight @ lack)
+
+    low, high = _around(given, lengths, below, level)
     for _ in range(1100):
         middle = low + (high - low) / 2.0
         if not low < middle < high:
             break
-        low, high = (middle, high) if weight @ _below(given, middle)[0] < level else (low, middle)
-    return max(float(q - (weight @ _below(given, q)[1]) / level) for q in (low, high))
+        low, high = (middle, high) if below(middle)[0] < level else (low, middle)
+    return max(q - below(q)[1] / level for q in (low, high))
 
 
-def _around(given: FlatLaws, weight: Floats, level: float) -> tuple[float, float]:
+def _around(
+    given: FlatLaws, lengths: Floats, below: Callable[[float], tuple[float, float]], level: float
+) -> tuple[float, float]:
     """Return two numbers with the quantile at the level between them."""
-    centre = laws.means(given)
-    reach = float(laws.sizes(given).max()) or 1.0
+    at = lengths > 0.0
+    centre, reach = (
+        laws.means(given)[at] / lengths[at],
+        float((laws.sizes(given)[at] / lengths[at]).max()) or 1.0,
+    )
     low, high = float(centre.min()) - reach, float(centre.max()) + reach
-    while weight @ _below(given, low)[0] >= level:
+    while below(low)[0] >= level:
         low, reach = low - reach, 2.0 * reach
-    while weight @ _below(given, high)[0] < level:
+    while below(high)[0] < level:
         high, reach = high + reach, 2.0 * reach
     return low, high
 
 
-def _below(given: FlatLaws, q: float) -> tuple[Floats, Floats]:
-    """Return P(X <= q) and E[max(0, q - X)] of every law."""
+def _below(given: FlatLaws, q: Floats) -> tuple[Floats, Floats]:
+    """Return P(X <= q) and E[max(0, q - X)] of every law, with a q for each."""
     mirrored = _is_mirrored(given)
     below, gap = _plain_below(given, np.where(mirrored, -q, q))
     # If X = -Y, then max(0, q - X) = max(0, Y + q) = Y + q + max(0, -q - Y).

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
+from sojourn.agents.red_cvar import aim_of
 from sojourn.data.numbers import shown, unmasked, within
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element, Environment
@@ -69,9 +70,10 @@ class Verdict(NamedTuple):
     halfway through the training, with the same seed: 0 if both act alike wherever it went, None if that policy
     was not stored. `gain` is the exact gain of the policy and `best_gain` that of the best one, if the
     environment has a model, and `deviation` how far what the policy earns strays from its gain, per root of time
-    (`sojourn.exact.PolicyValue.deviation`). `baseline` compares the policy with your own. `warnings` are
-    sentences; none if all is well. An agent of observations, such as a network, has no pairs and no earlier
-    policies: its `visited`, `thin`, `moved` and `gain` are None.
+    (`sojourn.exact.PolicyValue.deviation`). `aim` says what `learned_rate` is if the agent aims at something other
+    than the rate, such as the worst rewards. `baseline` compares the policy with your own. `warnings` are sentences;
+    none if all is well. An agent of observations, such as a network, has no pairs and no earlier policies: its
+    `visited`, `thin`, `moved` and `gain` are None.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -91,11 +93,15 @@ class Verdict(NamedTuple):
     baseline: Baseline | None = None
     warnings: tuple[str, ...] = ()
     deviation: float | None = None
+    aim: str = ""
 
     @property
     def sentence(self) -> str:
         """The verdict in words, without the warnings."""
-        found = [f"the policy earns {self.evaluation.sentence}", f"learned rate {self.learned_rate:.6g}"]
+        found = [
+            f"the policy earns {self.evaluation.sentence}",
+            f"learned {self.aim or 'rate'} {self.learned_rate:.6g}",
+        ]
         if self.gain is not None:
             strays = (
                 "" if self.deviation is None else f", deviation {self.deviation:.3g} times the root of time"
@@ -179,6 +185,7 @@ def _of_table(
         best_gain=best_gain,
         baseline=compare(greedy),
         deviation=deviation,
+        aim=aim_of(agent.method) if hasattr(agent, "method") else "",
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
     warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
@@ -305,7 +312,11 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             + ", so it is a guess there; train longer, or use fewer states"
         )
     reached = high if found.gain is None else found.gain
-    if found.best_gain is not None and found.best_gain - reached > _BELOW * abs(found.best_gain):
+    if (
+        found.best_gain is not None
+        and not found.aim
+        and found.best_gain - reached > _BELOW * abs(found.best_gain)
+    ):
         this = f"earns {earned.rate:.3g}" if found.gain is None else f"{found.gain:.6g}"
         warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {this}")
     if found.baseline is not None and found.baseline.high < 0.0:

@@ -21,6 +21,7 @@ import numpy as np
 
 from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
+from sojourn.agents.red_cvar import WorstRewards
 from sojourn.agents.step_sizes import ByFrequency, ConstantStepSize
 from sojourn.learner.table_agent import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
@@ -140,8 +141,8 @@ def step_size_of(agent: Agent) -> float:
 
 
 def rate_is_learned(agent: Agent) -> bool:
-    """Whether an agent's values depend on a rate per unit time; they do not if it discounts or counts steps."""
-    return not isinstance(getattr(agent, "method", None), Discounted | Stepwise)
+    """Whether an agent's values depend on a rate per unit time; they do not if it discounts, counts steps or looks at the worst."""
+    return not isinstance(getattr(agent, "method", None), Discounted | Stepwise | WorstRewards)
 
 
 def _stuck(before: Surplus, seen: Seen) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from sojourn.rates.means import (
     weighted_harmonic_mean,
 )
 from sojourn.rates.meter import RateMeter
+from sojourn.rates.power import PowerMean
 from sojourn.rates.protocol import Steps, carry, limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
@@ -29,6 +30,7 @@ __all__ = [
     "Harmonic",
     "Incremental",
     "MeanOfRates",
+    "PowerMean",
     "RateChoice",
     "RateMeter",
     "RateScore",

@@ -16,6 +16,7 @@ from sojourn.data.numbers import nearest, shown
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.power import PowerMean
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 
@@ -117,6 +118,7 @@ for _entry in (
     NamedEstimator("ClippedExponential", ClippedExponential),
     NamedEstimator("TimeForgetting", TimeForgetting),
     NamedEstimator("MeanOfRates", MeanOfRates, has_step_size=False),
+    NamedEstimator("PowerMean", PowerMean),
     NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q")),
     NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",)),
 ):

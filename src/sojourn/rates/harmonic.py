@@ -21,7 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
-from sojourn.rates.protocol import Rate, Side, Steps, limit, ratio, update, value
+from sojourn.rates.power import limit_harmonic, limit_weighted_harmonic
+from sojourn.rates.protocol import limit, ratio, update, value
 from sojourn.rules.values import checked, replaced
 
 
@@ -218,23 +219,7 @@ def value_cumulative_weighted_harmonic(rate: CumulativeWeightedHarmonic) -> floa
     )
 
 
-@limit.register(Harmonic)
-@limit.register(CumulativeHarmonic)
-def limit_harmonic(rate: Rate, steps: Steps) -> float:
-    """Return P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]."""
-    return _harmonic(steps.positive) + _harmonic(steps.negative)
-
-
-@limit.register(WeightedHarmonic)
-@limit.register(CumulativeWeightedHarmonic)
-def limit_weighted_harmonic(rate: Rate, steps: Steps) -> float:
-    """Return P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]."""
-    return _weighted(steps.positive) + _weighted(steps.negative)
-
-
-def _harmonic(side: Side) -> float:
-    return side.share**2 / side.duration_per_reward if side.share else 0.0
-
-
-def _weighted(side: Side) -> float:
-    return side.share * side.reward / side.duration if side.share else 0.0
+limit.register(Harmonic)(limit_harmonic)
+limit.register(CumulativeHarmonic)(limit_harmonic)
+limit.register(WeightedHarmonic)(limit_weighted_harmonic)
+limit.register(CumulativeWeightedHarmonic)(limit_weighted_harmonic)

@@ -15,7 +15,8 @@ estimator use `carry`.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sojourn.data.numbers import Number, finite, positive
 from sojourn.rules.bridge import inlined
@@ -73,10 +74,14 @@ class Side(NamedTuple):
     duration_per_reward: float
 
 
+Moments: TypeAlias = Callable[[float, float], tuple[tuple[float, float], tuple[float, float]]]
+
+
 class Steps(NamedTuple):
     """The mean reward and duration of a step in the long run, and the part that each sign of the reward has in them.
 
-    `relative` is the limit of the evidence r + max Q(s') - max Q(s) per unit of time. It is the gain of the followed policy,
+    `moments` returns, given powers a and b, for each sign the means E[|r|^a tau^b] and E[|r|^a tau^b log(|r| / tau)] over its steps;
+    power means need it. `relative` is the limit of the evidence r + max Q(s') - max Q(s) per unit of time. It is the gain of the followed policy,
     even if exploration changes how often states are visited; None means that it is the `gain` here. `mean_rate` is E[r/tau],
     infinite if that does not exist.
 
@@ -93,6 +98,7 @@ class Steps(NamedTuple):
     negative: Side
     relative: float | None = None
     mean_rate: float | None = None
+    moments: Moments | None = None
 
     @property
     def gain(self) -> float:

@@ -74,6 +74,7 @@ AGENT_TITLES = {
     "smdp_q_learning": "SMDP Q-learning",
     "fixed_rate": "rate fixed at 0",
     "rvi_q": "RVI Q-learning",
+    "red_cvar": "RED CVaR Q-learning",
     "planner": "planner",
     "tsde": "TSDE",
     "ucrl_smdp": "UCRL-SMDP",
@@ -119,6 +120,7 @@ ESTIMATOR_LOOKS = {
     "ClippedExponential": Look(7, 2, 2),
     "TimeForgetting": Look(7, 3, 4),
     "MeanOfRates": Look(1, 3, 5),
+    "PowerMean": Look(1, 2, 2),
     "Incremental": AGENT_LOOKS["r_learning"],
     "Fixed": AGENT_LOOKS["fixed_rate"],
 }

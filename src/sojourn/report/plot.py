@@ -3,7 +3,8 @@
     curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
     profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
-    frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`
+    frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`, or for each
+                                        deviation, from `sojourn.exact.risk_frontier`
 
 `PAPER` has settings of Matplotlib for a figure in a column of a paper: `with plt.rc_context(sj.plot.PAPER): ...`.
 
@@ -26,12 +27,14 @@ afterwards. Agents have the same colours, dashes and markers as in all of Sojour
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from sojourn.data.numbers import nearest, shown
+from sojourn.exact.risk_frontier import RiskFrontier
 from sojourn.exact.tradeoffs import Frontier
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
 from sojourn.report.figures import PAPER as PAPER  # noqa: PLC0414 - for users
@@ -162,8 +165,8 @@ def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned
 
 
 @told
-def frontier(found: Frontier, ax: Axes) -> None:
-    """Draw the best gain for each bound of a limit; bounds that no policy keeps are left out.
+def frontier(found: Frontier | RiskFrontier, ax: Axes) -> None:
+    """Draw the best gain for each bound of a limit, or for each deviation; bounds that no policy keeps are left out.
 
     >>> from matplotlib.figure import Figure
     >>> import sojourn as sj
@@ -172,14 +175,46 @@ def frontier(found: Frontier, ax: Axes) -> None:
     >>> frontier(sj.exact.frontier(model, sj.exact.at_least("duration", 1, per="steps"), [1, 2.5, 4]), ax)
     >>> ax.get_lines()[-1].get_ydata().round(9).tolist(), ax.get_xlabel()
     ([5.0, 3.4, 3.0], 'duration per steps at least')
+
+    Each mark is a policy, and the line the most that can be earned with this deviation or less:
+
+    >>> ax = Figure().subplots()
+    >>> frontier(sj.exact.risk_frontier(sj.problems.three_rides()), ax)
+    >>> ax.get_lines()[-1].get_xdata().round(3).tolist(), ax.get_lines()[-1].get_ydata().round(3).tolist()
+    ([0.0, 2.887], [8.0, 8.333])
     """
     _check_axes(ax)
+    if isinstance(found, RiskFrontier):
+        draw(risk_chart(found.gains, found.deviations, is_exact=found.is_exact, title=ax.get_title()), ax)
+        return
     rows = found.table().filter(pl.col("gain").is_not_nan()).sort("bound")
     if rows.is_empty():
         raise ValueError("no policy keeps any of the bounds of the frontier; give others")
     words = f"{found.limit.what} {'at least' if found.limit.is_least else 'at most'}"
     series = [series_of("gain", plain(0), rows, "bound", "gain")]
     draw(Lines(ax.get_title(), Axis(words), Axis("gain"), series), ax)
+
+
+def risk_chart(
+    gains: Sequence[float], deviations: Sequence[float | None], *, is_exact: bool, title: str = ""
+) -> Lines:
+    """Return the chart of a frontier of gain and deviation: a mark for each policy whose deviation is finite.
+
+    >>> risk_chart([8.3, 8.0], [2.9, 0.0], is_exact=True).series[0].x
+    [0.0, 2.9]
+    """
+    known = [
+        (deviation, gain)
+        for gain, deviation in zip(gains, deviations, strict=True)
+        if deviation is not None and math.isfinite(deviation)
+    ]
+    across, up = [x for x, _ in sorted(known)], [y for _, y in sorted(known)]
+    note = "Each mark is a policy; the line is the most that a policy earns with this deviation or less"
+    series = [Series("the best gain", plain(0), across, up, kind="steps")]
+    axes = Axis("deviation, per root of time", short="deviation"), Axis("gain")
+    return Lines(
+        title, *axes, series, note=f"{note}." if is_exact else f"{note}, among those found step by step."
+    )
 
 
 def _option(name: str) -> str:

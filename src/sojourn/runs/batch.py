@@ -78,7 +78,7 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     """Return options as columns of a table.
 
     A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
-    with the name of a figure gets a prefix.
+    with the name of a figure gets a prefix. Frequency-adjusted step sizes leave the option's own column empty.
 
     >>> from sojourn.agents.exploration import Decay
     >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
@@ -88,7 +88,7 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     for name, choice in options.items():
         column = f"option_{name}" if name in _TAKEN else name
         parts = choice._asdict() if is_value(choice) else choice
-        if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
+        if isinstance(parts, Mapping) and not (_FIRSTS | {"frequency_adjusted"}).isdisjoint(parts):
             flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}
         else:
             flat[column] = choice

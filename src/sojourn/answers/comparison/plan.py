@@ -128,6 +128,7 @@ GRIDS: dict[str, Mapping[str, Sequence[float]]] = {  # what is tuned, by the con
     "smdp_q_learning": {**_STEP_SIZES, "discount_rate": (0.003, 0.01, 0.03, 0.1)},
     "fixed_rate": _STEP_SIZES,
     "rvi_q": _STEP_SIZES,
+    "red_cvar": _STEP_SIZES,
     "ucb_bandit": {"confidence": (0.1, 1.0, 10.0)},
     "tsde": {"strength": (0.001, 0.01, 0.1, 1.0)},
     "ucrl_smdp": {"radius": (0.01, 0.03, 0.1, 0.3, 1.0)},

@@ -100,9 +100,9 @@ class Audit:
     learner never keeps it or the policy has probabilities.
 
     >>> from sojourn.models.problems import jobs
-    >>> found = audit(jobs())  # here the harmonic mean is right, and the arithmetic one is not
+    >>> found = audit(jobs())  # here the harmonic mean is right, and the arithmetic and the geometric one are not
     >>> [limit.estimator for limit in found if limit.error is not None and abs(limit.error) > 1e-9]
-    ['MeanOfRates', 'Fixed']
+    ['MeanOfRates', 'PowerMean', 'Fixed']
 
     With the rate fixed at 0, a learner that has begun with the worse machine stays there:
 
