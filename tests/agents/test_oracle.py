@@ -449,7 +449,9 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: fl
         assert agent.accepted == oracle.accepted
         assert list(sj.agents.policy(agent)) == oracle.policy()
         ours.append([chance(agent.exploration), sj.value(agent.rate), *agent.q.ravel()])
-        wanted.append([oracle.epsilon, oracle.effective_rate(), *(q for row in oracle.q.values() for q in row)])
+        wanted.append(
+            [oracle.epsilon, oracle.effective_rate(), *(q for row in oracle.q.values() for q in row)]
+        )
     # Values and rates are differences of terms of order 10: where they cancel, no relative error can be promised.
     assert_allclose(ours, wanted, rtol=1e-12, atol=1e-12)
     assert_allclose(np.array(ours)[:, 0], np.array(wanted)[:, 0], rtol=1e-12)

@@ -28,6 +28,8 @@ from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
+from sojourn.envs.epochs import Frame
+from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
@@ -93,6 +95,14 @@ class TableDriver:
         # Where a file says that it was, until it is brought there.
         self._left: tuple[SavedPlace, Position] | None = None
         self._clock = reader.clock()
+        if table.learns_inside:
+            options = options_of(self.env)
+            if options is None:
+                raise TypeError(
+                    f"{type(table.agent).__name__} learns from the steps inside options; give Learner an environment of "
+                    "options, sojourn.envs.Options(env, options)"
+                )
+            options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
 
     @property
@@ -197,6 +207,7 @@ class TableDriver:
         step, read, index, find_mask = self.env.step, reader.duration, reader.states.index, self._mask
         learn, first, clock, record = table.advance, reader.first_action, table.clock, self.trace.recorder
         state, action, explored = self._at
+        is_inside = table.learns_inside
         tick = None if reader.clock_key is None else self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
@@ -216,6 +227,9 @@ class TableDriver:
                 must_be_taken(info)
                 if tick is not None:
                     tick.advance(info, duration)
+                if is_inside:
+                    left -= len(info["frames"]) - 1
+                    state, reward, duration = self._inside(state, action, explored, info["frames"])
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
             if mask is None and not (terminated or truncated):
@@ -229,6 +243,18 @@ class TableDriver:
                     raise ValueError(f"step {self.totals.steps}: {error}") from error
             self._at = state, action, explored
             left -= 1
+
+    def _inside(
+        self, state: int, action: int, explored: bool, frames: list[Frame]
+    ) -> tuple[int, float, float]:
+        """Learn from all steps inside an option but the last; return where that began, its reward and its duration."""
+        for frame in frames[:-1]:
+            next_state = self.reader.states.index(frame.observation)
+            if frame.action_mask is not None:
+                self.hidden.apply(next_state, frame.action_mask)
+            self.table.advance(state, action, frame.reward, frame.duration, next_state, explored, -1)
+            state = next_state
+        return state, frames[-1].reward, frames[-1].duration
 
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool

@@ -152,7 +152,7 @@ def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, flo
     """
     policy = np.asarray(option.policy)
     states = np.flatnonzero(policy >= 0)
-    stop = np.broadcast_to(option.termination, len(_CELLS))
+    stop = np.broadcast_to(np.asarray(option.termination), len(_CELLS))
     chain = np.zeros((len(states), len(_CELLS)))
     for place, state in enumerate(states.tolist()):
         pair = steps.pair(state, int(policy[state]))
