@@ -54,7 +54,6 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
         env: Environment,
         duration: DurationSource | None,
         action_mask: MaskSource | None,
-        reserved: tuple[str, ...] = (),
     ) -> None:
         super().__init__(env)
         self._reset = opener(env)

@@ -129,7 +129,9 @@ def interrupted(model: SMDP, options: Sequence[Option], values: ArrayLike) -> li
     In a corridor, "to the end" is given up in the middle, where going back is worth more:
 
     >>> from sojourn.models import from_arrays
-    >>> corridor = from_arrays([[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [1, 0, 0]], [[0, 0, 1], [0, 1, 0]]])
+    >>> corridor = from_arrays(
+    ...     [[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [1, 0, 0]], [[0, 0, 1], [0, 1, 0]]], rewards=np.zeros((3, 2))
+    ... )
     >>> options = [Option(0, [0.0, 0.0, 1.0], name="to the end"), primitive(corridor, 1)]
     >>> interrupted(corridor, options, [[2.0, 0.0], [1.0, 3.0], [0.0, 1.0]])[0].termination
     array([0., 1., 1.])
