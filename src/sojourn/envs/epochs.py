@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import shown, whole
+from sojourn.data.numbers import at_least_zero, shown, whole
 from sojourn.envs.protocol import FORBIDDEN, Element, Environment, Info, opener, parts_of, warn_of
 from sojourn.envs.reader import (
     MOST_AT_ONCE,
@@ -54,8 +54,10 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
         env: Environment,
         duration: DurationSource | None,
         action_mask: MaskSource | None,
+        price: float,
     ) -> None:
         super().__init__(env)
+        self.price = at_least_zero("price", price)
         self._reset = opener(env)
         self._read: DurationReader | None = None if duration is None else duration_reader(duration)
         self._is_told = duration is not None
@@ -107,9 +109,9 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
             info["frames"] = []
         return self._observation, 0.0, False, False, self._shown({}, info, self._allowed)
 
-    def _followed(self, act: Act, ends: Ends, most: float, price: float = 0.0) -> Outcome:
+    def _followed(self, act: Act, ends: Ends, most: float) -> Outcome:
         """Take steps until the decision ends; return them as one."""
-        earned, passed = -price, 0.0
+        earned, passed = -self.price, 0.0
         count = still = 0
         frames: list[Frame] = []
         self._has_begun = False  # until the decision is over: if it fails, a new episode has to begin
@@ -125,7 +127,7 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
             over = terminated or truncated or count >= most or ends(observation)
             if self.keeps_frames:
                 allowed = None if terminated else self._allowed_at(observation, self._mask)
-                paid = number - price if count == 1 else number
+                paid = number - self.price if count == 1 else number
                 frames.append(Frame(observation, paid, duration, allowed))
             if over:
                 break

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import at_least_zero, shown, whole, within
+from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.epochs import MOST_STEPS, Epochs, Outcome, as_flag
 from sojourn.envs.protocol import Environment
 from sojourn.envs.reader import DurationSource, MaskSource, checked_mask
@@ -72,13 +72,12 @@ class Holding(Epochs, RecordConstructorArgs):
         RecordConstructorArgs.__init__(
             self, lengths=lengths, price=price, until=until, duration=duration, action_mask=action_mask
         )
-        super().__init__(env, duration, action_mask)
+        super().__init__(env, duration, action_mask, price)
         self.lengths = [_length(each, until is not None) for each in lengths]
         if not self.lengths:
             raise ValueError("there are no lengths; give at least one number of steps")
         if len(set(self.lengths)) < len(self.lengths):
             raise ValueError(f"lengths is {shown(list(lengths))}; each number of steps must be there once")
-        self.price = at_least_zero("price", price)
         self._until = until
         space, count = env.action_space, len(self.lengths)
         if isinstance(space, Discrete):
@@ -119,7 +118,7 @@ class Holding(Epochs, RecordConstructorArgs):
                 return True
             return self._until is not None and as_flag("until", self._until(observation))
 
-        return self._followed(lambda _seen, _mask: held, ends, most, self.price)
+        return self._followed(lambda _seen, _mask: held, ends, most)
 
     def _allowed_at(self, observation: Any, mask: ArrayLike | None) -> Masks | None:
         """Return which pairs can be chosen: those of actions that are allowed."""

@@ -61,7 +61,7 @@ class Options(Epochs, RecordConstructorArgs):
     action can begin where the environment's own mask allows it.
 
     ## Rewards
-    The sum of the rewards of the steps inside.
+    The sum of the rewards of the steps inside, minus `price`, which is paid for every decision.
 
     ## Durations
     `info["duration"]` is the sum of the durations of the steps inside. A step takes what its info says in "duration" or, in
@@ -71,7 +71,8 @@ class Options(Epochs, RecordConstructorArgs):
     ## Interruption
     With `interrupt`, values of options [state, option] or a function of the observation that returns a value for each
     option, an option ends as soon as another one that can begin has a larger value. `env.interrupt` can be set at any
-    time, for example to `learner.q`, which goes on changing while the learner learns.
+    time, for example to `learner.q`, which goes on changing while the learner learns. Where an option cannot begin, its value
+    there is -inf, so it ends.
 
     ## Episode end
     That of the environment, which also ends an option.
@@ -95,6 +96,7 @@ class Options(Epochs, RecordConstructorArgs):
         *,
         primitives: bool = False,
         interrupt: OptionValues | None = None,
+        price: float = 0.0,
         duration: DurationSource | None = None,
         action_mask: MaskSource | None = None,
     ) -> None:
@@ -103,10 +105,11 @@ class Options(Epochs, RecordConstructorArgs):
             options=options,
             primitives=primitives,
             interrupt=interrupt,
+            price=price,
             duration=duration,
             action_mask=action_mask,
         )
-        super().__init__(env, duration, action_mask)
+        super().__init__(env, duration, action_mask, price)
         self._tabulation: Tabulation | None = None
         space = env.action_space
         self._first = int(space.start) if isinstance(space, Discrete) else None

@@ -227,12 +227,13 @@ class TableDriver:
                 must_be_taken(info)
                 if tick is not None:
                     tick.advance(info, duration)
-                if is_inside:
-                    left -= len(info["frames"]) - 1
-                    state, reward, duration = self._inside(state, action, explored, info["frames"])
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
-            if mask is None and not (terminated or truncated):
+            if is_inside:
+                left -= len(info["frames"]) - 1
+                position = self._inside((state, action, explored), info["frames"], terminated, truncated)
+                state, action, explored = position
+            elif mask is None and not (terminated or truncated):
                 action, explored = learn(state, action, reward, duration, next_state, explored, next_state)
                 state = next_state
             else:
@@ -244,17 +245,25 @@ class TableDriver:
             self._at = state, action, explored
             left -= 1
 
-    def _inside(
-        self, state: int, action: int, explored: bool, frames: list[Frame]
-    ) -> tuple[int, float, float]:
-        """Learn from all steps inside an option but the last; return where that began, its reward and its duration."""
-        for frame in frames[:-1]:
-            next_state = self.reader.states.index(frame.observation)
+    def _inside(self, begun: Position, frames: list[Frame], terminated: bool, truncated: bool) -> Position:
+        """Learn from all steps inside an option, and continue from where it ended."""
+        state, action, explored = begun
+        table, states = self.table, [state]
+        for frame in frames:
+            states.append(self.reader.states.index(frame.observation))
             if frame.action_mask is not None:
-                self.hidden.apply(next_state, frame.action_mask)
-            self.table.advance(state, action, frame.reward, frame.duration, next_state, explored, -1)
-            state = next_state
-        return state, frames[-1].reward, frames[-1].duration
+                self.hidden.apply(states[-1], frame.action_mask)
+        go_on = states[-1]
+        if terminated or truncated:
+            go_on, mask = self._begun(*self.trace.reset())
+            if mask is not None:
+                self.hidden.apply(go_on, mask)
+            if terminated:  # the last action led to where the next episode begins
+                states[-1] = go_on
+        for place, frame in enumerate(frames):
+            here, there = states[place : place + 2]
+            table.advance(here, action, frame.reward, frame.duration, there, explored, -1)
+        return go_on, *table.draw(go_on)
 
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.data.numbers import shown, unmasked, whole
+from sojourn.data.numbers import at_least_zero, shown, unmasked, whole
 from sojourn.models.chain import Chain, chain_of, solved, state_means
 from sojourn.models.smdp import SMDP
 from sojourn.models.validation import offsets_of
@@ -84,8 +84,8 @@ def primitive(model: SMDP, action: int) -> Option:
 
 
 @told
-def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
-    """Return the model whose actions are these options.
+def from_options(model: SMDP, options: Sequence[Option], *, price: float = 0.0) -> SMDP:
+    """Return the model whose actions are these options; `price` is paid whenever one begins.
 
     In a corridor of three states, the option "go right to the end" takes two steps from the first state:
 
@@ -110,7 +110,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
         row_offsets=ends.indptr,
         successor=ends.indices,
         probability=ends.data,
-        reward=totals[order, 0],
+        reward=totals[order, 0] - at_least_zero("price", price),
         duration=totals[order, 1],
         action=action[order],
         state_names=model.labels if model.has_labels else None,
