@@ -69,7 +69,7 @@ def test_it_learns_as_the_rule_says() -> None:
         naive.starts[state] = np.flatnonzero(found[4]["action_mask"]).tolist()
         return found
 
-    env.step = step  # type: ignore[method-assign]
+    env.step = step  # type: ignore[assignment,method-assign]
     naive.starts = {state: [0, 1, 2, 3] if state in (0, 2) else [0, 2, 3] for state in range(4)}
     totals = learner.train(400)
     assert totals.steps == len(steps) >= 400
@@ -92,7 +92,10 @@ def test_its_values_solve_the_model_of_the_options(seed: int) -> None:
     model = model_of(seed)
     whole = from_options(model, OPTIONS)
     env = Options(sj.envs.WorldEnv(sj.worlds.Tabular(model)), OPTIONS)
-    sizes = {"step_size": sj.rates.Visits(1.0, 0.65), "rate_step_size": sj.rates.Visits(0.3, 0.7)}
+    sizes: dict[str, Any] = {
+        "step_size": sj.rates.Visits(1.0, 0.65),
+        "rate_step_size": sj.rates.Visits(0.3, 0.7),
+    }
     learner = sj.Learner(env, "intra_option", exploration=0.3, seed=seed, **sizes)
     learner.train(60_000)
     best = sj.solve(whole).gain

@@ -236,13 +236,11 @@ def test_checkers_pass(name: str) -> None:
 def test_training_goes_on_from_a_file(agent: str, tmp_path: Path) -> None:
     """Options whose ends are drawn, around a world: saved and loaded training is training at once, bit for bit."""
     model = random_model(np.random.default_rng(2), 4, 2)
-    make = lambda: gym.wrappers.TimeLimit(  # noqa: E731
-        Options(
-            world_of(model),
-            [Option([0, 1, 1, 0], 0.3), Option(1, 0.6), Option(0, 0.2, [True, False, True, True])],
-        ),
-        25,
-    )
+    chosen = [Option([0, 1, 1, 0], 0.3), Option(1, 0.6), Option(0, 0.2, [True, False, True, True])]
+
+    def make() -> Any:
+        return gym.wrappers.TimeLimit(Options(world_of(model), chosen), 25)
+
     whole, parts = sj.Learner(make(), agent, seed=4), sj.Learner(make(), agent, seed=4)
     whole.train(duration=300.0)
     parts.train(duration=120.0)
@@ -255,10 +253,15 @@ def test_training_goes_on_from_a_file(agent: str, tmp_path: Path) -> None:
 
 def test_vectors_of_options_are_learned_in() -> None:
     """Several environments of options at once, with masks, by an agent that observes."""
-    make = lambda: Options(  # noqa: E731
-        gym.make("CartPole-v1"),
-        [Option(0, steps=2), Option(1, steps=2), Option(0, initiation=lambda seen: seen[0] < 0.0, steps=1)],
-    )
+    chosen = [
+        Option(0, steps=2),
+        Option(1, steps=2),
+        Option(0, initiation=lambda seen: seen[0] < 0.0, steps=1),
+    ]
+
+    def make() -> Any:
+        return Options(gym.make("CartPole-v1"), chosen)
+
     learner = sj.Learner(SyncVectorEnv([make, make]), "deep_q", seed=0, hidden=(8,))
     totals = learner.train(200)
     assert totals.duration > 200.0
@@ -274,6 +277,73 @@ def test_an_option_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         ValueError, match=r"^10 steps in a row took no time, in one decision; let it end earlier"
     ):
         _step(Options(Scripted(*[(1.0, {"duration": 0.0})] * 20), [Option(0)]))
+
+
+# --- Holding ------------------------------------------------------------------------------
+
+
+def test_what_is_seen_of_holding_is_its_model() -> None:
+    """An action held for a number of steps, at a price, is an option that ends then: the frequencies are those of the model."""
+    model = random_model(np.random.default_rng(7), 4, 2)
+    lengths = [1, 3, 4]
+    whole = from_options(
+        model, [Option(action, steps=length) for action in range(2) for length in lengths], price=0.25
+    )
+    env = Holding(world_of(model), lengths, price=0.25)
+    state, _ = env.reset(seed=2)
+    rows = []
+    for step in range(12_000):
+        after, reward, _, _, info = env.step(step % 6)
+        assert info["steps"] == lengths[step % 3]
+        rows.append((state, step % 6, reward, info["duration"], after))
+        state = after
+    table = np.array(rows)
+    for pair in range(whole.num_pairs):
+        state, action = int(whole.state_of_pair()[pair]), int(whole.action[pair])
+        found = table[(table[:, 0] == state) & (table[:, 1] == action)]
+        for column, mean in ((2, whole.reward[pair]), (3, whole.duration[pair])):
+            error = found[:, column].std() / math.sqrt(len(found))
+            assert abs(found[:, column].mean() - mean) <= 5.0 * error + 1e-9
+
+
+def test_an_action_is_held_until_a_condition() -> None:
+    """A condition ends it early, and with an infinite length nothing else does; the end of an episode ends everything."""
+    env = Holding(gym.make("CartPole-v1"), [2, math.inf], until=lambda seen: seen[3] < -0.5)
+    env.reset(seed=0)
+    observation, _, terminated, _, info = env.step(3)  # to the right until the pole turns left fast
+    assert not terminated
+    assert observation[3] < -0.5
+    assert info["steps"] == 2
+    assert env.meaning(2) == (1, 2)
+    *_, info = env.step(2)
+    assert info["steps"] == 1
+
+
+def test_an_action_is_held_no_longer_than_it_is_allowed() -> None:
+    """Where the environment's mask forbids the action, the agent decides again, and cannot choose it."""
+    env = Holding(gym.make(TAXI), [1, 20])
+    _, info = env.reset(seed=1)
+    assert info["action_mask"].shape == (12,)
+    south = 1
+    assert info["action_mask"][south] == 1
+    *_, info = env.step(south)
+    assert 1 <= info["steps"] <= 4
+    assert info["action_mask"][:2].tolist() == [0, 0]
+
+
+def test_a_continuous_action_has_one_more_coordinate() -> None:
+    """It is cut into equal parts, one for each length; what is beyond the bounds belongs to the outer ones."""
+    env = Holding(gym.make("Pendulum-v1"), [1, 2, 8, 20])
+    assert env.action_space.shape == (2,)
+    lengths = [env.meaning(np.array([0.5, at]))[1] for at in (-3.0, -1.0, -0.6, -0.4, 0.1, 0.6, 1.0, 5.0)]
+    assert lengths == [1, 1, 1, 2, 8, 20, 20, 20]
+    plain = gym.make("Pendulum-v1")
+    env.reset(seed=5)
+    plain.reset(seed=5)
+    _, reward, *_ = env.step(np.array([0.5, 0.1]))
+    assert reward == sum(float(plain.step(np.array([0.5], np.float32))[1]) for _ in range(8))
+    learner = sj.Learner(Holding(gym.make("Pendulum-v1"), [1, 2]), "ppo", seed=0, hidden=(8,))
+    assert learner.train(100).duration > 100.0
 
 
 # --- What is refused ----------------------------------------------------------------------
@@ -308,7 +378,7 @@ def _step(env: Any, action: Any = 0) -> Any:
         (lambda: Holding(Maze(), [1.5]), "each of the lengths is 1.5; it must be a whole number"),
         (lambda: Holding(Maze(), [math.inf]), "one of the lengths is infinite; say until when an action is held, with until=..."),
         (lambda: Holding(Maze(), [1], price=-1.0), "price is -1.0; it must be finite and at least 0"),
-        (lambda: _step(Holding(Maze(), [2], until=lambda state: 3)), "until is 3; it must be true or false"),
+        (lambda: _step(Holding(Maze(), [2], until=lambda state: state + 7)), "until is"),
         (lambda: Holding(Maze(), [1]).step(0), "the environment has not begun an episode; call reset() before step()"),
     ],
 )  # fmt: skip
