@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,8 @@ def test_a_primitive_can_begin_where_the_environment_allows_its_action() -> None
     """The environment's own mask decides on its actions, and the mask of options stands in its place."""
     env = Options(gym.make(TAXI), [Option(4, steps=1)], primitives=True)
     observation, info = env.reset(seed=0)
-    mask = env.unwrapped.action_mask(observation)
+    inside: Any = env.unwrapped
+    mask = inside.action_mask(observation)
     assert info["action_mask"].tolist() == [*mask.tolist(), mask[4]]
     env.action_space.seed(0)
     for _ in range(50):
@@ -204,7 +206,7 @@ def _taken(env: Any) -> tuple[float, float]:
     return reward, info["duration"]
 
 
-ENVIRONMENTS = {
+ENVIRONMENTS: dict[str, Callable[[], Any]] = {
     "options of a world": lambda: Options(
         world_of(random_model(np.random.default_rng(1), 4, 2), compiled=False),
         some_options(np.random.default_rng(1), 4),

@@ -104,7 +104,7 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
         if not self._has_warned:
             self._has_warned = True
             warn_of(action, self)
-        info = {"duration": 0.0, "clock": self._clock, "steps": 0, FORBIDDEN: action}
+        info: Info = {"duration": 0.0, "clock": self._clock, "steps": 0, FORBIDDEN: action}
         if self.keeps_frames:
             info["frames"] = []
         return self._observation, 0.0, False, False, self._shown({}, info, self._allowed)
@@ -112,7 +112,7 @@ class Epochs(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _followed(self, act: Act, ends: Ends, most: float) -> Outcome:
         """Take steps until the decision ends; return them as one."""
         earned, passed = -self.price, 0.0
-        count = still = 0
+        count, still = 0, 0
         frames: list[Frame] = []
         self._has_begun = False  # until the decision is over: if it fails, a new episode has to begin
         while True:

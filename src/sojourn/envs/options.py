@@ -102,6 +102,7 @@ class Options(Epochs, RecordConstructorArgs):
     ) -> None:
         RecordConstructorArgs.__init__(
             self,
+            _disable_deepcopy=True,  # a policy may be a learner, which not everyone can copy
             options=options,
             primitives=primitives,
             interrupt=interrupt,
