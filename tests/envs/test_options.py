@@ -164,6 +164,24 @@ def test_a_primitive_can_begin_where_the_environment_allows_its_action() -> None
         assert not terminated
 
 
+def test_learners_are_policies() -> None:
+    """An option may follow a learner: one with a network anywhere, one with a table where it has been."""
+    make = lambda: gym.make("CartPole-v1")  # noqa: E731
+    network = sj.Learner(make(), "ppo", duration=1.0, seed=0, hidden=(8,))
+    network.train(200)
+    env = Options(make(), [Option(network, steps=4), Option(0, steps=1)])
+    observation, info = env.reset(seed=1)
+    assert "action_mask" not in info
+    plain = make()
+    plain.reset(seed=1)
+    for _ in range(int(env.step(0)[4]["steps"])):
+        observation, *_ = plain.step(network.act(observation))
+    np.testing.assert_array_equal(env.step(1)[0], plain.step(0)[0])
+    table = sj.Learner(Maze(), "smart", seed=0)
+    _, info = Options(Maze(), [Option(table, steps=1)], primitives=True).reset(seed=0)
+    assert info["action_mask"].tolist() == [1, 1, 1, 0]
+
+
 def test_an_option_that_cannot_begin_changes_nothing() -> None:
     """As in a world: no time passes, the environment warns once, and a learner would refuse the step."""
     env = Options(Maze(), [Option(0, steps=2), Option(1, steps=2, initiation=lambda state: False)])

@@ -219,7 +219,8 @@ class Options(Epochs, RecordConstructorArgs):
         what, read = f"the policy of {label}", self._read_action
         method = getattr(given, "act", None)
         if callable(method):
-            knows = getattr(given, "known", None)
+            known = getattr(given, "known", None)
+            knows = None if known is None or not _has_states(given) else known
             return lambda seen, mask: self._taken(what, method(seen, mask), seen), "masked", knows
         if callable(given):
             return lambda seen, _mask: self._taken(what, given(seen), seen), "plain", None
@@ -322,6 +323,14 @@ def options_of(env: Any) -> Options | None:
     while env is not None and not isinstance(env, Options):
         env = getattr(env, "env", None)
     return env
+
+
+def _has_states(policy: Any) -> bool:
+    """Whether a policy can say which states it knows; that of a network cannot."""
+    try:
+        return hasattr(policy, "states")
+    except TypeError:
+        return False
 
 
 def _one_step_each(space: Space) -> list[Option]:
