@@ -166,7 +166,10 @@ def test_a_primitive_can_begin_where_the_environment_allows_its_action() -> None
 
 def test_learners_are_policies() -> None:
     """An option may follow a learner: one with a network anywhere, one with a table where it has been."""
-    make = lambda: gym.make("CartPole-v1")  # noqa: E731
+
+    def make() -> Any:
+        return gym.make("CartPole-v1")
+
     network = sj.Learner(make(), "ppo", duration=1.0, seed=0, hidden=(8,))
     network.train(200)
     env = Options(make(), [Option(network, steps=4), Option(0, steps=1)])
@@ -180,6 +183,18 @@ def test_learners_are_policies() -> None:
     table = sj.Learner(Maze(), "smart", seed=0)
     _, info = Options(Maze(), [Option(table, steps=1)], primitives=True).reset(seed=0)
     assert info["action_mask"].tolist() == [1, 1, 1, 0]
+
+
+def test_anything_that_acts_is_a_policy() -> None:
+    """An object of one's own needs only `act(observation)`."""
+
+    class Right:
+        def act(self, seen: Any) -> int:
+            return 1
+
+    env = Options(gym.make("CartPole-v1"), [Option(Right(), steps=3)])
+    env.reset(seed=0)
+    assert env.step(0)[4]["steps"] == 3
 
 
 def test_an_option_that_cannot_begin_changes_nothing() -> None:

@@ -9,6 +9,7 @@ soon as another is worth more.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -221,7 +222,9 @@ class Options(Epochs, RecordConstructorArgs):
         if callable(method):
             known = getattr(given, "known", None)
             knows = None if known is None or not _has_states(given) else known
-            return lambda seen, mask: self._taken(what, method(seen, mask), seen), "masked", knows
+            if _takes_masks(method):
+                return lambda seen, mask: self._taken(what, method(seen, mask), seen), "masked", knows
+            return lambda seen, _mask: self._taken(what, method(seen), seen), "plain", knows
         if callable(given):
             return lambda seen, _mask: self._taken(what, given(seen), seen), "plain", None
         constant = read(given)
@@ -328,9 +331,19 @@ def options_of(env: Any) -> Options | None:
 def _has_states(policy: Any) -> bool:
     """Whether a policy can say which states it knows; that of a network cannot."""
     try:
-        return hasattr(policy, "states")
+        getattr(policy, "states", None)
     except TypeError:
         return False
+    return True
+
+
+def _takes_masks(act: Callable[..., Any]) -> bool:
+    """Whether a policy takes the mask of allowed actions after the observation."""
+    try:
+        inspect.signature(act).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _one_step_each(space: Space) -> list[Option]:

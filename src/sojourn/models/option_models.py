@@ -19,7 +19,7 @@ environment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,13 @@ from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.door import told
 
 MOST_STEPS = 100_000  # after which an option may be made to end
+
+
+class Acting(Protocol):
+    """What has a method `act`, such as a learner or a saved policy."""
+
+    def act(self, obs: Any, /) -> Any:
+        """Return the action for an observation."""
 
 
 class Option(NamedTuple):
@@ -53,7 +60,7 @@ class Option(NamedTuple):
     5
     """
 
-    policy: ArrayLike | Callable[..., Any]
+    policy: ArrayLike | Callable[..., Any] | Acting
     termination: ArrayLike | Callable[..., Any] = 0.0
     initiation: ArrayLike | Callable[..., Any] | None = None
     name: str | None = None
