@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import drifting
+import epochs
 import fleet
 import house
 import measured
@@ -61,6 +62,8 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many are exact -->": published.how_many_exact,
         "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- baselines -->": baselines.table,
+        "<!-- epochs: inside -->": epochs.inside_table,
+        "<!-- epochs: holding -->": epochs.holding_table,
         **drifting.places(),
         **measured.places(),
         **observed.places(),

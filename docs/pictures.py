@@ -18,6 +18,7 @@ import numpy as np
 import sojourn as sj
 from sojourn.answers import policy_map
 from sojourn.answers.notebook import drawn
+from sojourn.models import Option, from_options
 from sojourn.report.charts import Axis, Lines, Plain, Series, Sheet, Whisker, Whiskers
 from sojourn.report.figures import write
 from sojourn.report.looks import BLACK, BLUE, GREY, RED, Look
@@ -216,12 +217,48 @@ def ride(made: dict[str, Any]) -> Sheet:
     return Sheet([[left, risk_chart(front.gains, front.deviations, is_exact=True)]], (7.4, 2.9))
 
 
+def options(made: dict[str, Any]) -> Sheet:
+    """Draw what is earned with each set of actions, along the first steps, as a mean of ten runs."""
+    sets = {"single steps": made["steps"], "options": made["doors"], "both": made["steps"] + made["doors"]}
+    looks, window, series = (SECOND, FIRST, Look(BLACK, 0, None)), 2_500, []
+    for (name, chosen), look in zip(sets.items(), looks, strict=True):
+        best = 1000.0 * sj.solve(from_options(made["rooms"], chosen)).gain
+        earned = np.zeros((10, 20))
+        for seed in range(10):
+            env = sj.envs.Options(sj.envs.WorldEnv(sj.worlds.Tabular(made["rooms"])), chosen)
+            kwargs = {"step_size": 0.1, "rate_step_size": 0.001, "exploration": 0.1, "seed": seed}
+            learner = sj.Learner(env, "differential_q", **kwargs)
+            before = learner.totals
+            for place in range(20):
+                after = learner.train(duration=window * (place + 1) - before.duration)
+                earned[seed, place] = (after.reward - before.reward) / (after.duration - before.duration)
+                before = after
+        series.append(Series(name, look, window * (np.arange(20) + 0.5), 1000.0 * earned.mean(axis=0)))
+        if name != "both":  # whose best is that of single steps
+            series.append(Series("", look._replace(dash=1), [0.0, 50_000.0], [best, best], weight="thin"))
+    return Sheet([[Lines("", Axis("steps"), Axis("earned in 1,000 steps"), series)]], (5.2, 2.8))
+
+
+def holding(made: dict[str, Any]) -> Sheet:
+    """Draw what is earned at each price of a decision, with lengths that are fixed or free."""
+    prices, series = np.linspace(0.0, 3.0, 13), []
+    for lengths in ([1], [2], [4], [8], [1, 2, 4, 8]):
+        held = [Option(road, steps=length) for road in (0, 1) for length in lengths]
+        gains = [sj.solve(from_options(made["light"], held, price=price)).gain for price in prices]
+        name = "free" if len(lengths) > 1 else f"every {lengths[0]} s"
+        look = FIRST if len(lengths) > 1 else Look(GREY, (0, 1, 2, 3)[(1, 2, 4, 8).index(lengths[0])], None)
+        series.append(Series(name, look, prices, gains))
+    return Sheet([[Lines("", Axis("price of a decision"), Axis("earned a second"), series)]], (5.2, 2.8))
+
+
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
     "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
-    "rougher-ride": ride,
+    "rougher-ride": ride, "options": options, "holding": holding,
 }  # fmt: skip
 # Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
 WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}
+# The page of a picture and which of its programs, unless it is the first of its own.
+PLACES = {"holding": ("options", 3)}
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,
@@ -230,13 +267,11 @@ DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
 
 def main() -> None:
     """Run the programs, and draw a picture for each."""
-    for page, draw in GALLERY.items():
+    for name, draw in GALLERY.items():
+        page, number = PLACES.get(name, (name, 0))
         text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
-        write(
-            draw(_run(text.split("```python\n")[1].split("```")[0])),
-            HERE / "figures" / f"gallery-{page}",
-            ["svg"],
-        )
+        program = text.split("```python\n")[1 + number].split("```")[0]
+        write(draw(_run(program)), HERE / "figures" / f"gallery-{name}", ["svg"])
     for page, (draw, data) in WITH_DATA.items():
         if (folder := HERE.parents[1] / "shared" / "data" / data).is_dir():
             text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ DRAWS = (
     "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "stream", "streams", "uniform", "weibull",
 )  # fmt: skip
 SIMULATIONS = ("DecisionEnvironment", "Simulation")
-WRAPPERS = ("RateReward", "VectorRateReward")
+WRAPPERS = ("Holding", "Options", "RateReward", "VectorRateReward")
 ROOMS = ("agents", "rates", "models", "exact", "worlds", "runs", "learner")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__ if name != "model"}  # which is another name for `models`

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.envs.states import Tabulation, action_count, tabulate
+from sojourn.envs.states import Tabulation, action_count, elements_of, tabulate
 
 INF = float("inf")
 
@@ -239,3 +239,27 @@ def test_actions_must_be_discrete() -> None:
     for space in (BOX, spaces.MultiDiscrete([2, 2]), spaces.Tuple([spaces.Discrete(2)])):
         with pytest.raises(TypeError, match=r"a table of values needs Discrete actions.*ActionWrapper"):
             action_count(space)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Discrete(4, start=-2),
+        spaces.MultiDiscrete([[2, 3], [1, 2]], start=[[0, 5], [1, 0]]),
+        spaces.MultiBinary(3),
+        spaces.Tuple([spaces.Discrete(2), spaces.MultiDiscrete([2, 2])]),
+        spaces.Dict(a=spaces.Discrete(3), b=spaces.MultiBinary(1)),
+    ],
+    ids=str,
+)
+def test_elements_are_listed_by_their_numbers(space: Any) -> None:
+    """Every element is in the space, and has the number of its place."""
+    seen, tabulation = elements_of(space), tabulate(space)
+    assert all(space.contains(each) for each in seen)
+    assert list(map(tabulation, seen)) == list(range(tabulation.num_states))
+
+
+def test_a_box_cannot_be_listed() -> None:
+    """What has no list is refused."""
+    with pytest.raises(TypeError, match=r"the elements of Box.* cannot be listed"):
+        elements_of(spaces.Box(0.0, 1.0))

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 import sojourn as sj
+from sojourn.agents.intra_option import Courses
 from sojourn.envs.states import tabulate
 from sojourn.exact.logs.fit import LogRows
 from sojourn.rules.rule import Rule
@@ -170,7 +171,8 @@ OWN: dict[str, Make] = {
     "parts.best.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.epsilon_greedy.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.is_best.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.move.values": lambda: sj.agents.Table(np.zeros((2, 2))),
     "parts.read.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.chance.exploration": lambda: sj.agents.parts.exploration_of(0.1), "parts.later.exploration": lambda: sj.agents.parts.exploration_of(0.1), "parts.sized.step_size": lambda: sj.agents.parts.step_size_of(0.1, lambda: sj.agents.parts.zeros(2, 2)),
     "random.empirical.values": lambda: np.array([1.0, 2.0]), "from_transitions.transitions": lambda: [(0, 0, 1, 1.0, 1.0, 1.0), (1, 0, 0, 1.0, 1.0, 1.0)], "from_matrices.transitions": lambda: [np.eye(2)], "from_matrices.rewards": lambda: np.ones((2, 1)),
-    "from_arrays.rewards": lambda: [[1.0], [2.0]], "from_table.table": lambda: {0: {0: [(1.0, 0, 1.0, False)]}}, "from_options.options": lambda: [sj.models.primitive(sj.problems.gosavi(), 0)], "Option.policy": lambda: [0, 0],
+    "from_arrays.rewards": lambda: [[1.0], [2.0]], "from_table.table": lambda: {0: {0: [(1.0, 0, 1.0, False)]}}, "from_options.options": lambda: [sj.models.primitive(sj.problems.gosavi(), 0)], "Option.policy": lambda: [0, 0], "interrupted.options": lambda: [sj.models.primitive(sj.problems.gosavi(), action) for action in (0, 1)], "interrupted.values": lambda: np.ones((2, 2)),
+    "intra_option.courses": lambda: Courses(np.zeros((2, 2), dtype=np.int64), np.ones((2, 2))), "Options.options": lambda: [sj.models.Option(0, steps=2)], "Holding.lengths": lambda: [1, 2],
     "load_bars.path": lambda: "minutes.csv", "SMDP.reward": lambda: [1.0, 1.0], "load_sweep.path": lambda: "sweep.toml", "load_policy.path": lambda: "policy.json", "load_model.path": lambda: "model.toml", "save_model.path": lambda: "kept.json", "policy_agent.policy": lambda: [0, 1],
     "Claim.verdict": lambda: "holds", "coupling.durations": lambda: [1.0, 2.0, 1.0] * 40, "VectorRateReward.env": lambda: gym.make_vec("sojourn/TwoState-v0", num_envs=2, log_scale=1e-3), "DecisionEnvironment.rng": lambda: np.random.default_rng(0),
     "DecisionEnvironment.allowed": lambda: lambda mask: np.arange(2), "Verdict.gain": lambda: None, "Verdict.best_gain": lambda: None, "follow.agent": lambda: sj.smart(2, 2), "weighted_harmonic_mean.durations": lambda: None, "learn.action": lambda: 0,
@@ -281,6 +283,7 @@ INSTANCES: dict[str, Make] = {
     "exact.Constraint": lambda: sj.exact.at_most("reward", 0.1), "Solution": _solved, "Learner": lambda: sj.Learner(two_state(), "smart"), "envs.Simulation": lambda: _begun(Seat()), "SMDP": sj.problems.gosavi, "model.SMDP": sj.problems.gosavi,
     "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.worlds.synthetic_bars(100),
     "Runs": _runs, "Sweep": lambda: sj.runs.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
+    "envs.Options": lambda: _begun(sj.envs.Options(two_state(), [sj.models.Option(0, steps=2)])), "envs.Holding": lambda: _begun(sj.envs.Holding(two_state(), [1, 2])),
     "WorldEnv": lambda: _begun(sj.envs.WorldEnv(sj.worlds.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),
 }  # fmt: skip
 

@@ -473,7 +473,7 @@ def test_findings() -> None:
 def _options_by_steps(model: SMDP, option: Option, start: int, steps: int) -> tuple[float, float, Any]:
     """Reward, duration and end of an option, by following all its paths for some steps."""
     policy = np.asarray(option.policy, dtype=np.float64)
-    stop = np.broadcast_to(option.termination, model.num_states)
+    stop = np.broadcast_to(np.asarray(option.termination), model.num_states)
     going = np.zeros(model.num_states)
     going[start] = 1.0
     ended, reward, duration = np.zeros(model.num_states), 0.0, 0.0

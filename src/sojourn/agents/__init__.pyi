@@ -18,6 +18,7 @@ from sojourn.agents.constructors import (
 )
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.h_learning import h_learning
+from sojourn.agents.intra_option import intra_option
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
@@ -51,6 +52,7 @@ __all__ = [
     "greedy_bandit",
     "h_learning",
     "harmonic_r",
+    "intra_option",
     "largest",
     "learn",
     "oracle",

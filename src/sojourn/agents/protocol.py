@@ -183,6 +183,12 @@ def looks_ahead(agent: Agent) -> bool:
 
 
 @rule(compiled=False)
+def learns_inside(agent: Agent) -> bool:
+    """Whether `learn` takes the steps inside an action that lasts for several steps. An agent without this rule does not."""
+    return False
+
+
+@rule(compiled=False)
 def misfit(agent: Agent) -> str:
     """Return why compiled code, which checks nothing, must not read an agent's own arrays, or an empty text.
 

@@ -2,6 +2,8 @@
 
 from sojourn.envs.catalogue import ENVIRONMENTS, environments, make, register, summary
 from sojourn.envs.checker import check_smdp_env
+from sojourn.envs.holding import Holding
+from sojourn.envs.options import Options
 from sojourn.envs.rate_reward import RateReward, VectorRateReward
 from sojourn.envs.simulation import DecisionEnvironment, Simulation
 from sojourn.envs.worlds import WorldEnv
@@ -9,6 +11,8 @@ from sojourn.envs.worlds import WorldEnv
 __all__ = [
     "ENVIRONMENTS",
     "DecisionEnvironment",
+    "Holding",
+    "Options",
     "RateReward",
     "Simulation",
     "VectorRateReward",

@@ -513,8 +513,10 @@ def _limits(env: Environment) -> list[Any]:
 def _generator(env: Environment) -> Generator | None:
     """Return what decides the next episode, or None if it cannot be read."""
     inner = env.unwrapped
-    if isinstance(inner, WorldEnv):
-        return inner.place()
+    if isinstance(
+        inner, WorldEnv
+    ):  # wrappers around it, such as options, may draw from the generator that it has, too
+        return {"place": inner.place(), "draws": inner.np_random.bit_generator.state}
     try:
         return inner.np_random.bit_generator.state
     except AttributeError:
@@ -525,6 +527,10 @@ def _set_generator(env: Environment, generator: Any) -> bool:
     """Put back what decides the next episode; return False if it belongs to another world."""
     inner = env.unwrapped
     if isinstance(inner, WorldEnv):
-        return inner.go_to(generator) is not None
+        if "draws" not in generator:  # in files of 0.2
+            return inner.go_to(generator) is not None
+        if inner.go_to(generator["place"]) is None:
+            return False
+        generator = generator["draws"]
     inner.np_random.bit_generator.state = generator
     return True

@@ -106,6 +106,27 @@ def tabulate(space: Space, bins: Bins | None = None) -> Tabulation:
     return Tabulation(description)
 
 
+def elements_of(space: Space) -> list[Any]:
+    """Return all elements of a space that can be listed, in the order of their numbers.
+
+    >>> elements_of(spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2, start=5)]))
+    [(0, 5), (0, 6), (1, 5), (1, 6)]
+    """
+    if isinstance(space, spaces.Discrete):
+        return list(range(int(space.start), int(space.start) + int(space.n)))
+    if isinstance(space, spaces.Tuple):
+        return list(itertools.product(*map(elements_of, space.spaces)))
+    if isinstance(space, spaces.Dict):
+        rows = itertools.product(*map(elements_of, space.spaces.values()))
+        return [dict(zip(space.spaces, row, strict=True)) for row in rows]
+    if not isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        raise TypeError(f"the elements of {shown(space)} cannot be listed")
+    counts = space.nvec if isinstance(space, spaces.MultiDiscrete) else np.full(space.shape, 2)
+    start = space.start if isinstance(space, spaces.MultiDiscrete) else np.zeros(space.shape)
+    digits = itertools.product(*map(range, counts.ravel().tolist()))
+    return [(np.array(row).reshape(counts.shape) + start).astype(space.dtype) for row in digits]
+
+
 def action_count(space: Space) -> int:
     """Return the number of actions of a Discrete space.
 

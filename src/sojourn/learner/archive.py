@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypedDict, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.agents import bandits, h_learning, red_cvar
+from sojourn.agents import bandits, h_learning, intra_option, red_cvar, renewal
 from sojourn.agents import baselines as policies
 from sojourn.agents import learning as learn
 from sojourn.agents import methods as relative
@@ -47,7 +47,8 @@ Contents: TypeAlias = dict[str, Any]  # checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (
-    learn, policies, planner, episodes, bandits, h_learning, relative, red_cvar, named, scheduled, centred,
+    learn, policies, planner, episodes, bandits, h_learning, intra_option, relative, red_cvar, renewal, named, scheduled,
+    centred,
 )  # fmt: skip
 _RULES = (
     draw, read, td_error, chance, sized, share_of, settled, chosen, plan_episode, update, centred.noted, step,

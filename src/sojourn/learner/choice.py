@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeGuard
 
 from sojourn.agents.constructors import smart, tile_q, tile_sarsa
+from sojourn.agents.intra_option import intra_option
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, checked_spaces
@@ -24,6 +25,7 @@ from sojourn.agents.renewal import tile_renewal
 from sojourn.agents.values.protocol import reads_vectors
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
+from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, is_vector, single_of
 from sojourn.envs.protocol import Environment, VectorEnvironment
 from sojourn.envs.reader import is_listed
@@ -146,6 +148,8 @@ def chosen_agent(
                 f"{next(iter(options))}=...)"
             )
         return _to_begin_with(num_states, num_actions)
+    if isinstance(given, str) and given.replace("-", "_") == "intra_option":
+        return intra_option(num_states, num_actions, **options), f"{given}, as asked for"
     if isinstance(given, str):
         agent = build_agent(given.replace("-", "_"), options, num_states, num_actions)
         return agent, f"{given}, as asked for"
@@ -154,6 +158,22 @@ def chosen_agent(
         return agent, f"{getattr(given, '__name__', described(agent))}, as asked for"
     _must_be_none(options)
     return given, f"{type(given).__name__}, as given"
+
+
+def with_courses(given: object, options: Mapping[str, Any], env: Environment) -> dict[str, Any]:
+    """Return the options of an agent; one that learns inside options of an environment is told what these do."""
+    around = options_of(env)
+    wants = (
+        given in ("intra_option", "intra-option") if isinstance(given, str) else "courses" in _takes(given)
+    )
+    if not wants or "courses" in options:
+        return dict(options)
+    if around is None:
+        raise TypeError(
+            "intra_option learns from the steps inside options; give Learner an environment of options, "
+            "sojourn.envs.Options(env, options)"
+        )
+    return {**options, "courses": around.courses()}
 
 
 def _to_begin_with(num_states: int, num_actions: int) -> tuple[Agent, str]:
@@ -208,7 +228,9 @@ def _observes(agent: object) -> bool:
     return is_made or (callable(agent) and not _takes(agent).isdisjoint(("spaces", "num_inputs")))
 
 
-def _takes(make: Callable[..., object]) -> set[str]:
+def _takes(make: Any) -> set[str]:
+    if not callable(make):
+        return set()
     try:
         return set(inspect.signature(make).parameters)
     except (TypeError, ValueError):

@@ -28,6 +28,8 @@ from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
 from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
+from sojourn.envs.epochs import Frame
+from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
@@ -93,6 +95,14 @@ class TableDriver:
         # The saved position, until the environment is restored to it.
         self._left: tuple[SavedPlace, Position] | None = None
         self._clock = reader.clock()
+        if table.learns_inside:
+            options = options_of(self.env)
+            if options is None:
+                raise TypeError(
+                    f"{type(table.agent).__name__} learns from the steps inside options; give Learner an environment of "
+                    "options, sojourn.envs.Options(env, options)"
+                )
+            options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
 
     @property
@@ -197,6 +207,7 @@ class TableDriver:
         step, read, index, find_mask = self.env.step, reader.duration, reader.states.index, self._mask
         learn, first, clock, record = table.advance, reader.first_action, table.clock, self.trace.recorder
         state, action, explored = self._at
+        is_inside = table.learns_inside
         tick = None if reader.clock_key is None else self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
@@ -218,7 +229,11 @@ class TableDriver:
                     tick.advance(info, duration)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
-            if mask is None and not (terminated or truncated):
+            if is_inside:
+                left -= len(info["frames"]) - 1
+                position = self._inside((state, action, explored), info["frames"], terminated, truncated)
+                state, action, explored = position
+            elif mask is None and not (terminated or truncated):
                 action, explored = learn(state, action, reward, duration, next_state, explored, next_state)
                 state = next_state
             else:
@@ -229,6 +244,26 @@ class TableDriver:
                     raise ValueError(f"step {self.totals.steps}: {error}") from error
             self._at = state, action, explored
             left -= 1
+
+    def _inside(self, begun: Position, frames: list[Frame], terminated: bool, truncated: bool) -> Position:
+        """Learn from all steps inside an option, and continue from where it ended."""
+        state, action, explored = begun
+        table, states = self.table, [state]
+        for frame in frames:
+            states.append(self.reader.states.index(frame.observation))
+            if frame.action_mask is not None:
+                self.hidden.apply(states[-1], frame.action_mask)
+        go_on = states[-1]
+        if terminated or truncated:
+            go_on, mask = self._begun(*self.trace.reset())
+            if mask is not None:
+                self.hidden.apply(go_on, mask)
+            if terminated:  # the last action led to where the next episode begins
+                states[-1] = go_on
+        for place, frame in enumerate(frames):
+            here, there = states[place : place + 2]
+            table.advance(here, action, frame.reward, frame.duration, there, explored, -1)
+        return go_on, *table.draw(go_on)
 
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool

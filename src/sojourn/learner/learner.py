@@ -39,6 +39,7 @@ from sojourn.learner.choice import (
     chosen_agent,
     observer_for,
     observing_agent,
+    with_courses,
 )
 from sojourn.learner.driver import Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
@@ -107,6 +108,7 @@ class Learner:
             driver = ObservingDriver(observing_agent(given, options, places), places)
         else:
             reader = TableReader(supply.single, duration, action_mask, clock, bins)
+            options = with_courses(agent, options, supply.single)
             # Agents that observe are not among these.
             made, sentence = chosen_agent(agent, options, reader.states.num_states, reader.num_actions)  # type: ignore[arg-type]
             table = TableAgent(made, streams(seed, 2)[1])

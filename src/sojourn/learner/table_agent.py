@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, ready_agent, think
+from sojourn.agents.protocol import Agent, draw, learn, learns_inside, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown, within
 from sojourn.envs.reader import Mask, checked_mask
@@ -119,7 +119,7 @@ class TableAgent:
         self._run: Callable[..., None] = self._begin
         self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
         self.q: Floats = entries(self._stack.values)[0]
-        self.looks_ahead = looks_ahead(agent)
+        self.looks_ahead, self.learns_inside = looks_ahead(agent), learns_inside(agent)
 
     def _begin(self, *arguments: Any) -> None:
         """Take a step, and decide between interpreted and compiled further steps."""

@@ -5,7 +5,7 @@ from sojourn.models.explore import explore
 from sojourn.models.matrices import from_arrays, from_matrices
 from sojourn.models.model_files import load_model, save_model
 from sojourn.models.modulated import modulated
-from sojourn.models.option_models import Option, from_options, primitive
+from sojourn.models.option_models import Option, from_options, interrupted, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import end_components, findings
 from sojourn.models.transitions import from_rates, from_table, from_transitions
@@ -23,6 +23,7 @@ __all__ = [
     "from_rates",
     "from_table",
     "from_transitions",
+    "interrupted",
     "load_model",
     "modulated",
     "primitive",

@@ -7,43 +7,73 @@ the law E of where it ends solve
 
     R = r + C R        D = d + C D        E(s, s') = P(s, s') beta(s') + (C E)(s, s')
 
-If d is 1, the duration is counted in primitive steps. Only the means of reward and duration are known, not their laws, so
-the model is meant for computing gains. To simulate options, run the primitive model.
+If d is 1, the duration is counted in primitive steps. An option that ends after n steps at the latest has
+
+    R(k) = r + C R(k - 1)        D(k) = d + C D(k - 1)        E(k) = P beta + C E(k - 1)        R(0) = D(0) = 0,  E(1) = P
+
+and R(n), D(n), E(n) are its own. Only the means of reward and duration are known, not their laws, so
+the model is meant for computing gains. To simulate options, or to learn with them, put `sojourn.envs.Options` around an
+environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.data.numbers import unmasked
-from sojourn.models.chain import chain_of, solved, state_means
+from sojourn.data.numbers import at_least_zero, shown, unmasked, whole
+from sojourn.models.chain import Chain, chain_of, solved, state_means
 from sojourn.models.smdp import SMDP
 from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.door import told
 
+MOST_STEPS = 100_000  # after which an option may be made to end
+
+
+class Acting(Protocol):
+    """What has a method `act`, such as a learner or a saved policy."""
+
+    def act(self, obs: Any, /) -> Any:
+        """Return the action for an observation."""
+
 
 class Option(NamedTuple):
     """A policy that is followed until it ends, which may be used as an action.
 
-    `policy` has an action for each state (-1 in states that the option never reaches) or probabilities [state,
-    action]. `termination` has the probability of ending on arrival in each state, or one number for all.
-    `initiation` says in which states the option can begin, by default all.
+    `policy` is one action for all states; an action for each state (-1 in states that the option never reaches);
+    probabilities [state, action]; a function of the observation; or anything with a method `act`, such as what
+    `load_policy` returns or a `Learner`. `termination` is the probability of ending on arrival: one number, one for each state,
+    or a function of the observation. The option ends after `steps` steps at the latest. `initiation` says in which
+    states the option can begin, by default in all where it has an action; it may be a function of the observation, too.
+
+    Functions are given what the environment shows. In a model, that is the number of the state.
 
     >>> Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0], name="to the end").termination
     [0.0, 0.0, 1.0]
+    >>> Option(policy=1, steps=5, name="right, five times").steps
+    5
     """
 
-    policy: ArrayLike
-    termination: ArrayLike
-    initiation: ArrayLike | None = None
+    policy: ArrayLike | Callable[..., Any] | Acting
+    termination: ArrayLike | Callable[..., Any] = 0.0
+    initiation: ArrayLike | Callable[..., Any] | None = None
     name: str | None = None
+    steps: int | None = None
+
+
+def option_label(number: int, option: Option) -> str:
+    """Return what an option is called in a sentence.
+
+    >>> option_label(3, Option(0, name="left"))
+    'option 3 (left)'
+    """
+    return f"option {number}" + (f" ({option.name})" if option.name else "")
 
 
 @told
@@ -61,8 +91,8 @@ def primitive(model: SMDP, action: int) -> Option:
 
 
 @told
-def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
-    """Return the model whose actions are these options.
+def from_options(model: SMDP, options: Sequence[Option], *, price: float = 0.0) -> SMDP:
+    """Return the model whose actions are these options; `price` is paid whenever one begins.
 
     In a corridor of three states, the option "go right to the end" takes two steps from the first state:
 
@@ -87,7 +117,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
         row_offsets=ends.indptr,
         successor=ends.indices,
         probability=ends.data,
-        reward=totals[order, 0],
+        reward=totals[order, 0] - at_least_zero("price", price),
         duration=totals[order, 1],
         action=action[order],
         state_names=model.labels if model.has_labels else None,
@@ -96,9 +126,46 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     )
 
 
+@told
+def interrupted(model: SMDP, options: Sequence[Option], values: ArrayLike) -> list[Option]:
+    """Return options that also end where another option that can begin there has a larger value.
+
+    `values` are those of the options [state, option]. If they are the values of a policy over options, following that policy
+    with interruption earns at least as much per unit time (Sutton, Precup and Singh 1999; Wan, Naik and Sutton 2021).
+
+    In a corridor, "to the end" is given up in the middle, where going back is worth more:
+
+    >>> from sojourn.models import from_arrays
+    >>> corridor = from_arrays(
+    ...     [[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [1, 0, 0]], [[0, 0, 1], [0, 1, 0]]], rewards=np.zeros((3, 2))
+    ... )
+    >>> options = [Option(0, [0.0, 0.0, 1.0], name="to the end"), primitive(corridor, 1)]
+    >>> interrupted(corridor, options, [[2.0, 0.0], [1.0, 3.0], [0.0, 1.0]])[0].termination
+    array([0., 1., 1.])
+    """
+    listed = [_by_state(model, option_label(*each), each[1]) for each in enumerate(options)]
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape != (model.num_states, len(listed)):
+        raise ValueError(
+            f"values has the shape {table.shape}; it must have a row for each of {model.num_states} states, and a column for "
+            f"each of {len(listed)} options"
+        )
+    begins = np.column_stack([_initiation(model, option_label(*each), each[1]) for each in enumerate(listed)])
+    best = np.where(begins, table, -np.inf).max(axis=1)
+    return [
+        option._replace(
+            termination=np.where(
+                best > table[:, number], 1.0, _termination(model, option_label(number, option), option)
+            )
+        )
+        for number, option in enumerate(listed)
+    ]
+
+
 def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Sparse]:
     """Return the states in which an option can begin, and its mean amounts (reward and duration first) and ends from there."""
-    label = f"option {number}" + (f" ({option.name})" if option.name else "")
+    label = option_label(number, option)
+    option = _by_state(model, label, option)
     unmasked(label, (option.policy, option.termination, option.initiation))
     stop, begins = _termination(model, label, option), _initiation(model, label, option)
     policy = np.asarray(option.policy)
@@ -109,14 +176,20 @@ def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Sp
         chain = chain_of(model, policy)
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
+    steps = None if option.steps is None else whole(f"the steps of {label}", option.steps, most=MOST_STEPS)
     goes_on = (chain.matrix @ sparse.diags_array(1.0 - stop)).tocsr()
     goes_on.eliminate_zeros()
-    states = np.flatnonzero(_reached(goes_on, begins))
+    states = np.flatnonzero(_reached(goes_on, begins, None if steps is None else steps - 1))
     if not known[states].all():
         lost = states[~known[states]][0]
         raise ValueError(
             f"{label} comes to {model.state_place(lost)}, where its policy has no action; give it one there"
         )
+    further = (state_means(model, policy, each) for each in model.amounts.values())
+    totals = np.column_stack([chain.reward, chain.duration, *further])
+    starts = np.flatnonzero(begins)
+    if steps is not None:
+        return starts, *_limited(chain, goes_on, stop, totals, steps, starts)
     ending = chain.matrix @ sparse.diags_array(stop)
     ending.eliminate_zeros()
     ends_at = np.diff(ending.indptr) > 0
@@ -127,17 +200,55 @@ def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Sp
         )
     system = sparse.eye_array(len(states)) - goes_on[states][:, states]
     exits = np.unique(ending[states].indices)
-    further = (state_means(model, policy, each) for each in model.amounts.values())
-    totals = np.column_stack([chain.reward, chain.duration, *further])[states]
     count = totals.shape[1]
-    right = np.column_stack([totals, ending[states][:, exits].toarray()])
-    answer = solved(system, right)[np.searchsorted(states, np.flatnonzero(begins))]
+    right = np.column_stack([totals[states], ending[states][:, exits].toarray()])
+    answer = solved(system, right)[np.searchsorted(states, starts)]
     # Rounding may give impossible ends tiny probabilities; these are removed.
     law = np.where(answer[:, count:] > 1e-15, answer[:, count:], 0.0)
     law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
     shape = (len(answer), model.num_states)
     ends = sparse.csr_array((law.data, (law.row, exits[law.col])), shape=shape)
-    return np.flatnonzero(begins), answer[:, :count], ends
+    return starts, answer[:, :count], ends
+
+
+def _limited(
+    chain: Chain, goes_on: Sparse, stop: Floats, totals: Floats, steps: int, starts: Ints
+) -> tuple[Floats, Sparse]:
+    """Return the mean amounts and the ends of an option that ends after so many steps at the latest."""
+    ending = (chain.matrix @ sparse.diags_array(stop)).tocsr()
+    amounts, ends = totals, chain.matrix.tocsr()
+    for _ in range(steps - 1):
+        amounts, ends = totals + goes_on @ amounts, (ending + goes_on @ ends).tocsr()
+    ends = ends[starts]
+    ends.eliminate_zeros()
+    away = sparse.diags_array(1.0 / np.asarray(ends.sum(axis=1)).ravel())  # rounding
+    return amounts[starts], (away @ ends).tocsr()
+
+
+def _by_state(model: SMDP, label: str, option: Option) -> Option:
+    """Return an option whose functions have become arrays by the number of the state."""
+    states = range(model.num_states)
+    policy: Any = option.policy
+    act, knows = getattr(policy, "act", policy), getattr(policy, "known", lambda _: True)
+    if callable(act):
+        policy = [_asked(f"the policy of {label}", act, state) if knows(state) else -1 for state in states]
+    elif np.ndim(policy) == 0:
+        policy = np.full(model.num_states, policy)
+    termination, initiation = option.termination, option.initiation
+    if callable(termination):
+        termination = [float(_asked(f"the termination of {label}", termination, state)) for state in states]
+    if callable(initiation):
+        initiation = [bool(_asked(f"the initiation of {label}", initiation, state)) for state in states]
+    return option._replace(policy=policy, termination=termination, initiation=initiation)
+
+
+def _asked(what: str, function: Callable[..., Any], state: int) -> Any:
+    try:
+        return function(state)
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        raise ValueError(
+            f"{what} has no answer for state {state}: {shown(error)}; in a model, functions are given the number of the state"
+        ) from None
 
 
 def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:
@@ -162,7 +273,10 @@ def _termination(model: SMDP, label: str, option: Option) -> Floats:
 
 def _initiation(model: SMDP, label: str, option: Option) -> Flags:
     if option.initiation is None:
-        return np.ones(model.num_states, dtype=bool)
+        policy = np.asarray(option.policy)
+        if len(policy) != model.num_states:
+            return np.ones(model.num_states, dtype=bool)  # it is refused, with its shape, when it is followed
+        return np.asarray(policy >= 0 if policy.ndim == 1 else policy.any(axis=1))
     begins = np.asarray(option.initiation)
     if begins.shape != (model.num_states,) or begins.dtype != bool or not begins.any():
         raise ValueError(
@@ -171,11 +285,12 @@ def _initiation(model: SMDP, label: str, option: Option) -> Flags:
     return begins
 
 
-def _reached(matrix: Sparse, begins: Flags) -> Flags:
-    """Return the states that are reached from some states, including these."""
-    reached = begins.copy()
-    while True:
+def _reached(matrix: Sparse, begins: Flags, most: int | None = None) -> Flags:
+    """Return the states that are reached from some states, including these, in at most so many steps."""
+    reached, left = begins.copy(), len(begins) if most is None else most
+    for _ in range(left):
         more = reached | (matrix.T @ reached.astype(np.float64) > 0.0)
         if (more == reached).all():
-            return reached
+            break
         reached = more
+    return reached

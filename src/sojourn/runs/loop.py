@@ -13,7 +13,18 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, ready_agent, think
+from sojourn.agents.protocol import (
+    A,
+    Agent,
+    described,
+    draw,
+    learn,
+    learns_inside,
+    pauses,
+    policy,
+    ready_agent,
+    think,
+)
 from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
 from sojourn.data.numbers import whole
 from sojourn.rates.protocol import value
@@ -185,6 +196,11 @@ def ready_for(world: World, agent: A) -> A:
     """Return an agent in the form that the loop needs for a ready world, or raise an error that says what is wrong."""
     agent = ready_agent(agent)
     wrong = unlike(world, agent)
+    if learns_inside(agent):
+        wrong = (
+            f"{type(agent).__name__} learns from the steps inside options, which {type(world).__name__} does not show; use "
+            "sojourn.Learner(sojourn.envs.Options(env, options), agent)"
+        )
     if wrong:
         raise ValueError(wrong)
     agent = without_missing(world, agent)

@@ -18,7 +18,7 @@ from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
 from sojourn.models.problems.queues import access_control, admission_control
 from sojourn.models.problems.risk import red_pill_blue_pill, three_rides
-from sojourn.models.problems.rooms import four_rooms
+from sojourn.models.problems.rooms import four_rooms, hallways
 
 __all__ = [
     "PROBLEMS",
@@ -30,6 +30,7 @@ __all__ = [
     "four_rooms",
     "gemini",
     "gosavi",
+    "hallways",
     "harmonic_criterion",
     "hell_or_heaven",
     "high_time_variance",

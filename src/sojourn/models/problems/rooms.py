@@ -77,22 +77,13 @@ def four_rooms(
     >>> [four_rooms(with_primitives=with_steps).num_pairs for with_steps in (True, False)]  # 103 * 6, 103 * 2
     [618, 206]
     """
-    cell = _HALLWAYS.get(goal) if isinstance(goal, str) else (goal[0], goal[1])
-    end = -1 if cell is None else _NUMBER.get(cell, -1)
-    if end < 1:
-        raise ValueError(
-            f"goal is {goal!r}; it must be a hallway ({', '.join(_HALLWAYS)}) or a free cell (row, column), not the start"
-        )
+    end = _goal(goal)
     if not (with_options or with_primitives):
         raise ValueError("there are neither options nor primitives; leave out at most one of them")
     steps = _steps(end, probability("slip", slip), finite("goal_reward", goal_reward))
     options = [primitive(steps, action) for action in range(4)] if with_primitives else []
     if with_options:
-        options += [
-            _to_hallway(end, room, target, other)
-            for room, (_, _, (one, two)) in _ROOMS.items()
-            for target, other in ((one, two), (two, one))
-        ]
+        options += _to_hallways(end)
     rows: list[Transition] = []
     for action, option in enumerate(options):
         for state, after, chance, length in _lengths(steps, option):
@@ -101,6 +92,48 @@ def four_rooms(
                 rows.append((_shifted(state, end), action, _shifted(after, end), chance, reward, length))
     names = [f"({row}, {column})" for row, column in _CELLS if _NUMBER[row, column] != end]
     return from_transitions(rows, state_names=names, action_names=[str(option.name) for option in options])
+
+
+@told
+def hallways(goal: str | tuple[int, int] = "east") -> list[Option]:
+    """Return the eight options of `four_rooms`, for the states of its single steps.
+
+    With `four_rooms(goal=goal, with_options=False)` they are what `sojourn.envs.Options` and `sojourn.models.from_options` take.
+
+    >>> from sojourn.models.option_models import from_options
+    >>> whole = from_options(four_rooms(with_options=False), hallways())
+    >>> whole.num_pairs, float(round(whole.duration[0], 3))  # from the corner to the north hallway takes this many steps
+    (206, 12.477)
+    """
+    end = _goal(goal)
+    return [
+        option._replace(
+            policy=np.delete(np.asarray(option.policy), end),
+            termination=np.delete(np.asarray(option.termination), end),
+            initiation=np.delete(np.asarray(option.initiation), end),
+        )
+        for option in _to_hallways(end)
+    ]
+
+
+def _goal(goal: str | tuple[int, int]) -> int:
+    """Return the number of the goal's cell."""
+    cell = _HALLWAYS.get(goal) if isinstance(goal, str) else (goal[0], goal[1])
+    end = -1 if cell is None else _NUMBER.get(cell, -1)
+    if end < 1:
+        raise ValueError(
+            f"goal is {goal!r}; it must be a hallway ({', '.join(_HALLWAYS)}) or a free cell (row, column), not the start"
+        )
+    return end
+
+
+def _to_hallways(end: int) -> list[Option]:
+    """Return the options of all rooms."""
+    return [
+        _to_hallway(end, room, target, other)
+        for room, (_, _, (one, two)) in _ROOMS.items()
+        for target, other in ((one, two), (two, one))
+    ]
 
 
 def _steps(goal: int, slip: float, goal_reward: float) -> SMDP:
@@ -152,7 +185,7 @@ def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, flo
     """
     policy = np.asarray(option.policy)
     states = np.flatnonzero(policy >= 0)
-    stop = np.broadcast_to(option.termination, len(_CELLS))
+    stop = np.broadcast_to(np.asarray(option.termination), len(_CELLS))
     chain = np.zeros((len(states), len(_CELLS)))
     for place, state in enumerate(states.tolist()):
         pair = steps.pair(state, int(policy[state]))
