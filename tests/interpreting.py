@@ -57,7 +57,8 @@ def _steps(args: tuple[Any, ...]) -> int:
 def _prepared_in_python(kernel: Kernel[Any], *like: Any) -> Callable[..., Any]:
     """Return a function that takes one step at a time, and is compiled where there are many of them."""
     if _steps(like) > MOST_STEPS:
-        return _prepared(kernel, *like)
+        prepared: Callable[..., Any] = _prepared(kernel, *like)
+        return prepared
     key, found = (kernel, *classes(like)), kernel.python
 
     def run(*args: Any) -> Any:

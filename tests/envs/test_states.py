@@ -245,7 +245,7 @@ def test_actions_must_be_discrete() -> None:
     "space",
     [
         spaces.Discrete(4, start=-2),
-        spaces.MultiDiscrete([[2, 3], [1, 2]], start=[[0, 5], [1, 0]]),
+        spaces.MultiDiscrete(np.array([[2, 3], [1, 2]]), start=np.array([[0, 5], [1, 0]])),
         spaces.MultiBinary(3),
         spaces.Tuple([spaces.Discrete(2), spaces.MultiDiscrete([2, 2])]),
         spaces.Dict(a=spaces.Discrete(3), b=spaces.MultiBinary(1)),
