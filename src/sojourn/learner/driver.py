@@ -23,16 +23,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.agents.networks.base import NetworkAgent
 from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
-from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
 from sojourn.envs.epochs import Frame
 from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
+from sojourn.learner.facts import OURS, Recipe
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
@@ -44,7 +43,6 @@ Position: TypeAlias = tuple[int, int, bool]
 Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
-OURS = (NetworkAgent, VectorObserver)  # agents that know how they were constructed
 _INF = math.inf
 _STORM = 1.0  # seconds: a key held down causes many signals, which count as one
 
@@ -104,6 +102,7 @@ class TableDriver:
                 )
             options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
+        self.recipe: Recipe | None = None  # of the agent; learners of 0.2 do not say
 
     @property
     def totals(self) -> Totals:
@@ -123,7 +122,7 @@ class TableDriver:
     @property
     def q(self) -> Floats:
         """The values of states by actions."""
-        return self.table.q[: self.reader.states.num_states]
+        return self.table.values[: self.reader.states.num_states]
 
     @property
     def largest_value(self) -> float:
@@ -297,7 +296,7 @@ class TableDriver:
         values = self.hidden.seen_through(state, mask)
         if self.table.spare < 0:
             self.table.make_spare()
-            self.hidden.q = self.q
+            self.hidden.q = self.table.q[: self.table.spare]
         self.table.q[self.table.spare] = values
         return self.table.spare
 
@@ -308,6 +307,7 @@ class ObservingDriver:
     def __init__(self, agent: ObservingAgent, places: Places) -> None:
         self.agent, self.places, self.totals = agent, places, Totals()
         self.reader, self.seed, self.env = places.reader, places.seed, places.env
+        self.recipe: Recipe | None = None
 
     @property
     def rate(self) -> float:
