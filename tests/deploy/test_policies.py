@@ -125,7 +125,9 @@ def test_nothing_but_numpy_is_needed(tmp_path: Path) -> None:
         learner = trained(kind, steps=1)
         learner.write_policy(files[-1])
     files.append(tmp_path / "solved.json")
-    line = {"line": {name: {"reward": 1, "duration": 1, "next": "line"} for name in ("answer", "reject")}}
+    line: Any = {
+        "line": {name: {"reward": 1, "duration": 1, "next": "line"} for name in ("answer", "reject")}
+    }
     sj.exact.SolvedPolicy(sj.models.from_dict(line), [[0.5, 0.5]]).write(files[-1])
     program = f"""
 import sys
@@ -140,7 +142,9 @@ print(sorted(loaded))
     assert done.stdout == "[]\n", done.stderr
 
 
-@pytest.mark.parametrize("space", [BOX, MIXED, spaces.Discrete(3, start=2), spaces.MultiDiscrete([[2], [4]])])
+@pytest.mark.parametrize(
+    "space", [BOX, MIXED, spaces.Discrete(3, start=2), spaces.MultiDiscrete(np.array([[2], [4]]))]
+)
 def test_observations_are_flattened_as_by_gymnasium(space: Any) -> None:
     """An observation becomes the same numbers with Gymnasium and without."""
     space.seed(3)

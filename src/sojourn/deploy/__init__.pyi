@@ -1,6 +1,7 @@
 """The public names, by the file that defines them."""
 
 from sojourn.deploy.files import load_policy
+from sojourn.deploy.monitor import Monitor
 from sojourn.deploy.networks import NetworkPolicy
 from sojourn.deploy.policy import About, Policy
 from sojourn.deploy.tables import RandomisedPolicy, TablePolicy
@@ -8,6 +9,7 @@ from sojourn.deploy.tiles import TilePolicy
 
 __all__ = [
     "About",
+    "Monitor",
     "NetworkPolicy",
     "Policy",
     "RandomisedPolicy",
