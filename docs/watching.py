@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.deploy import Monitor
 
 DATA = Path(__file__).resolve().parent / "data" / "watching.json"
-ALPHA, RUNS, BATCHES = 0.05, 300, 1000
+ALPHA, RUNS, BATCHES = 0.05, 200, 800
 DELAYS = ((100, 0.25), (100, 0.5), (100, 1.0), (800, 0.25), (800, 0.5), (800, 1.0))
 LATEST = 3000  # batches after a change at which a run that has raised no alarm is given up
 
