@@ -16,6 +16,7 @@ import measured
 import observed
 import pictures
 import published
+import watching
 from rendering import public_name
 
 import baselines
@@ -68,6 +69,7 @@ def places() -> dict[str, Callable[[], str]]:
         **measured.places(),
         **observed.places(),
         **fleet.places(),
+        **watching.places(),
         "<!-- house -->": house.table,
     }
 

@@ -4,11 +4,12 @@ from sojourn.deploy.files import load_policy
 from sojourn.deploy.monitor import Monitor
 from sojourn.deploy.networks import NetworkPolicy
 from sojourn.deploy.policy import About, Policy
-from sojourn.deploy.tables import RandomisedPolicy, TablePolicy
+from sojourn.deploy.tables import LabelPolicy, RandomisedPolicy, TablePolicy
 from sojourn.deploy.tiles import TilePolicy
 
 __all__ = [
     "About",
+    "LabelPolicy",
     "Monitor",
     "NetworkPolicy",
     "Policy",

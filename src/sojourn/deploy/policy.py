@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict
@@ -36,6 +37,11 @@ class About(TypedDict, total=False):
     rate: float
     seed: int
     sojourn: str  # the version
+
+
+def version() -> str:
+    """Return the version of Sojourn, as policy files have it."""
+    return str(sys.modules[__package__.partition(".")[0]].__version__)
 
 
 class WithAbout(TypedDict, total=False):

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import sojourn
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.data.files import write_text
 from sojourn.data.numbers import shown
 from sojourn.deploy.networks import Network, NetworkPolicy
-from sojourn.deploy.policy import About
+from sojourn.deploy.policy import About, version
 from sojourn.deploy.spaces import Actions, Form, actions_in_words, form_in_words
 from sojourn.deploy.states import Tabulation, digits
 from sojourn.deploy.tables import TablePolicy
@@ -165,7 +164,7 @@ def facts_of(  # one after the other, as they are shown
         "reward": totals.reward,
         "rate": rate,
         "seed": seed,
-        "sojourn": sojourn.__version__,
+        "sojourn": version(),
     }
     if environment is None:
         del facts["environment"]
