@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,45 @@ def centre(made: dict[str, Any]) -> Sheet:
     return Sheet([[Lines("", *axes, series)]], (5.2, 2.6))
 
 
+def mining(made: dict[str, Any]) -> Sheet:
+    """Draw what the best strategy earns for each share of the power, beside honest mining."""
+    shares = np.linspace(0.25, 0.475, 10)
+    series = [Series("honest", TRUTH, 100.0 * shares, 100.0 * shares)]
+    for followers, look in ((0.0, FIRST), (1.0, SECOND)):
+        gains = [
+            sj.solve(
+                sj.models.explore((1, 0, 0), partial(made["moves"], power=power, followers=followers))
+            ).gain
+            for power in shares
+        ]
+        name = "selfish, others follow" if followers else "selfish, nobody follows"
+        series.append(Series(name, look, 100.0 * shares, 100.0 * np.array(gains)))
+    axes = Axis("share of the computing power, in %"), Axis("share of the blocks, in %")
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
+
+
+def replacement(made: dict[str, Any]) -> Sheet:
+    """Draw what each age of replacement costs, by hand, and what was solved."""
+    ages, cost = np.arange(5, 101), made["cost"]
+    series = [
+        Series("replaced at this age, by hand", FIRST, ages, [cost(age) for age in ages]),
+        Series("solved", Look(RED, 0, 0), [made["age"]], [-made["best"].gain], kind="points"),
+        Series("never replaced before it fails", TRUTH, ages[[0, -1]], [cost(199)] * 2),
+    ]
+    return Sheet([[Lines("", Axis("weeks"), Axis("cost of a week", ends=(0.1, 0.45)), series)]], (5.2, 2.8))
+
+
+def inventory(made: dict[str, Any]) -> Sheet:
+    """Draw what ordering up to each level costs, and what was solved."""
+    levels = sorted({up_to for _, up_to in made["rules"]})
+    best = [min(cost for (_, at), cost in made["rules"].items() if at == up_to) for up_to in levels]
+    series = [
+        Series("with the best s for each, by hand", FIRST, levels, best),
+        Series("solved", Look(RED, 0, 0), [made["up_to"]], [-made["best"].gain], kind="points"),
+    ]
+    return Sheet([[Lines("", Axis("ordered up to"), Axis("cost of a period"), series)]], (5.2, 2.6))
+
+
 def requests(made: dict[str, Any]) -> Sheet:
     """Draw what each rule is worth, and where the learned price of a second ended."""
     easy, hard = made["answers"].values()
@@ -252,13 +292,15 @@ def holding(made: dict[str, Any]) -> Sheet:
 
 
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
-    "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
+    "two-queues": queues, "call-centre": centre, "selfish-mining": mining, "inventory": inventory,
+    "replacement": replacement, "worth-my-time": requests,
     "rougher-ride": ride, "options": options, "holding": holding,
 }  # fmt: skip
 # Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
 WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}
 # The page of a picture and which of its programs, unless it is the first of its own.
 PLACES = {"holding": ("options", 3)}
+WHOLE = ("inventory", "replacement")  # pictures of what all programs of their page made
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,
@@ -270,7 +312,7 @@ def main() -> None:
     for name, draw in GALLERY.items():
         page, number = PLACES.get(name, (name, 0))
         text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
-        program = text.split("```python\n")[1 + number].split("```")[0]
+        program = "\n".join(_programs(text)) if name in WHOLE else _programs(text)[number]
         write(draw(_run(program)), HERE / "figures" / f"gallery-{name}", ["svg"])
     for page, (draw, data) in WITH_DATA.items():
         if (folder := HERE.parents[1] / "shared" / "data" / data).is_dir():
