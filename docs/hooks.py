@@ -13,6 +13,7 @@ import epochs
 import fleet
 import house
 import measured
+import notebook
 import observed
 import pictures
 import published
@@ -69,6 +70,7 @@ def places() -> dict[str, Callable[[], str]]:
         **observed.places(),
         **fleet.places(),
         "<!-- house -->": house.table,
+        "<!-- notebook -->": notebook.page,
     }
 
 
