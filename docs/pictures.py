@@ -28,7 +28,7 @@ from sojourn.report.plot import risk_chart
 HERE = Path(__file__).resolve().parent
 # What a reader has, the file of the picture and what it shows. The site puts each below its program.
 PICTURES = {
-    "a model": ("door-model", "The best gain while mending takes longer: from 4.66 hours on it is better to wait until it breaks"),
+    "a model": ("door-model", "Which kind of jobs to serve, by how many there are of each: the first, whenever there are any"),
     "a simulator": ("door-simulator", "The exact gain of each rule for repairs, and what the learned policy earns, with its interval"),
     "a log": ("door-log", "What the log earned, and what the better policy would earn, with intervals"),
     "a Gymnasium environment": ("door-environment", "The exact gain of each limit for the queue, and what the learned policy earns, with its interval"),
@@ -49,17 +49,13 @@ def programs(readme: str) -> Iterator[tuple[str, str]]:
         yield title, body.split("```python\n")[1].split("```")[0]
 
 
-def model(_: dict[str, Any]) -> Plain:
-    """Draw what mending in good time is worth, by the hours it takes; a good machine runs five hours and earns 25."""
-    hours = np.linspace(0.25, 8.0, 32)
-    mended, waited = 23.0 / (5.0 + hours), np.full(32, 25.0 / 10.5)
-    axes = (Axis("hours that mending a worn machine takes"), Axis("gain per hour"))
-    series = [
-        Series("the best policy", Look(BLACK, 0, None), hours, np.maximum(mended, waited), weight="wide"),
-        Series("mend when worn", FIRST, hours, mended),
-        Series("run until it breaks", SECOND, hours, waited),
-    ]
-    return Lines("", *axes, series)
+def model(made: dict[str, Any]) -> Plain:
+    """Draw which queue is served where, without the states in which one of the two is nearly full."""
+    whole = drawn(made["best"].worth)
+    inner = [at for at, place in enumerate(whole.places or ()) if max(map(int, place)) <= 12]
+    places, actions = [made["model"].labels[at] for at in inner], [whole.actions[at] for at in inner]
+    axes = ("jobs of the first kind", "jobs of the second kind")
+    return policy_map.maps(whole._replace(places=places, actions=actions, axes=axes))[0]._replace(title="")
 
 
 def simulator(made: dict[str, Any]) -> Plain:
@@ -89,7 +85,7 @@ def among(rules: dict[str, float], found: sj.learner.Evaluation, unit: str) -> P
 
 def log(made: dict[str, Any]) -> Plain:
     """Draw what the log says about both policies."""
-    habit, better = made["log"].behaviour, made["found"]
+    habit, better = made["found"].behaviour, made["found"]
     rows = [
         Whisker("so far", Look(RED, 0, 1), habit.rate, habit.low, habit.high),
         Whisker("better", Look(BLUE, 0, 0), better.gain, better.low, better.gain),
@@ -126,16 +122,6 @@ def paper(made: dict[str, Any]) -> Plain:
     rates = [(names[name], float(found[name].rate or 0.0)) for name in names]
     rows = [Whisker(name, Look(BLUE if rate > found.low else RED, 0, 0), rate) for name, rate in rates]
     return Whiskers("", Axis(f"rate; A is best at rates above {found.low:.2f}"), rows, reference=found.low)
-
-
-def queues(made: dict[str, Any]) -> Sheet:
-    """Draw which queue is served where, without the states in which one of the two is nearly full."""
-    whole = drawn(made["best"].worth)
-    inner = [at for at, place in enumerate(whole.places or ()) if max(map(int, place)) <= 12]
-    places, actions = [made["model"].labels[at] for at in inner], [whole.actions[at] for at in inner]
-    axes = ("jobs of the first kind", "jobs of the second kind")
-    found = policy_map.maps(whole._replace(places=places, actions=actions, axes=axes))
-    return Sheet([[found[0]._replace(title="")]], (5.2, 3.6))
 
 
 def centre(made: dict[str, Any]) -> Sheet:
@@ -292,7 +278,7 @@ def holding(made: dict[str, Any]) -> Sheet:
 
 
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
-    "two-queues": queues, "call-centre": centre, "selfish-mining": mining, "inventory": inventory,
+    "two-queues": lambda made: Sheet([[model(made)]], (5.2, 3.6)), "call-centre": centre, "selfish-mining": mining, "inventory": inventory,
     "replacement": replacement, "worth-my-time": requests,
     "rougher-ride": ride, "options": options, "holding": holding,
 }  # fmt: skip
@@ -309,11 +295,13 @@ DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
 
 def main() -> None:
     """Run the programs, and draw a picture for each."""
+    sheets, doors = {}, {}
     for name, draw in GALLERY.items():
         page, number = PLACES.get(name, (name, 0))
         text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
         program = "\n".join(_programs(text)) if name in WHOLE else _programs(text)[number]
-        write(draw(_run(program)), HERE / "figures" / f"gallery-{name}", ["svg"])
+        sheets[name] = draw(_run(program))
+        write(sheets[name], HERE / "figures" / f"gallery-{name}", ["svg"])
     for page, (draw, data) in WITH_DATA.items():
         if (folder := HERE.parents[1] / "shared" / "data" / data).is_dir():
             text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
@@ -321,9 +309,16 @@ def main() -> None:
                 made = _run("\n".join(_programs(text)))
             write(draw(made), HERE / "figures" / f"gallery-{page}", ["svg"])
     for title, program in programs((HERE.parent / "README.md").read_text(encoding="utf-8")):
-        chart = DRAWN[title](_run(program))
+        doors[title] = chart = DRAWN[title](_run(program))
         height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
         write(Sheet([[chart]], (5.2, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+    limits = sheets["call-centre"].rows[0][0]
+    first = [
+        limits._replace(title="a model: what each limit costs, proven"),
+        doors["a simulator"]._replace(title="a simulator: learned, beside the exact"),
+        doors["a log"]._replace(title="a log: what it earned, and could"),
+    ]
+    write(Sheet([first], (11.0, 3.2)), HERE / "figures" / "first", ["svg"])
 
 
 def _programs(page: str) -> list[str]:
