@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import polars as pl
@@ -13,8 +13,10 @@ from sojourn.data.files import load_json, write_json, write_text
 from sojourn.data.hints import check_kind
 from sojourn.data.numbers import nearest, shown, whole
 from sojourn.models.chain import PolicyLike, by_number, chain_of
-from sojourn.models.smdp import SMDP
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 FORMAT, _VERSION = "sojourn solved policy", 1
 

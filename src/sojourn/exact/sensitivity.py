@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.operators import expected
-from sojourn.models.chain import chain_of_pairs, outward
+from sojourn.models.chain import chain_of_pairs, expected, outward
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.blas import one_thread
 

@@ -165,6 +165,11 @@ def pairs_of(model: SMDP, policy: Ints) -> Ints:
     return found
 
 
+def expected(model: SMDP, values: Floats) -> Floats:
+    """Return the expected value of the next state for each pair, given the value of each state."""
+    return np.add.reduceat(model.probability * values[model.successor], model.row_offsets[:-1])
+
+
 def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:
     """Return the chain of the policy that takes these pairs."""
     offsets, rows = model.rows_of(pairs)
