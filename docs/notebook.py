@@ -11,8 +11,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sojourn.report.html import text
-
 FILE = Path(__file__).resolve().parent / "notebook.ipynb"
 RICH, PLAIN = "text/html", "text/plain"
 
@@ -53,7 +51,7 @@ def page(path: Path = FILE) -> str:
             parts.append(source)
             continue
         parts.append(f"```python\n{source}\n```")
-        parts += [made if kind == RICH else f"<pre>{text(made)}</pre>" for kind, made in next(outputs)]
+        parts += [made if kind == RICH else f"```text\n{made}\n```" for kind, made in next(outputs)]
     return "\n\n".join(parts)
 
 
