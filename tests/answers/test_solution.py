@@ -211,6 +211,8 @@ def test_a_notebook_shows_amounts_and_limits() -> None:
     shown = limited._repr_html_()
     assert "<p>limit: lost per unit time at most 0.25, price 2</p>" in shown
     assert "<p>per unit time: reward 1.5, steps 1, lost 0.25</p>" in shown
+    assert "<td>keep (75 %) or lose (25 %)</td>" in shown
+    assert limited.table()["action"].to_list() == ["keep (75 %) or lose (25 %)"]
     assert all(finding in shown for finding in limited.findings)
     table = pl.DataFrame({"bias": [5e5, 1e-9], "loss": [5e5, 1e-9]})
     assert "<td>0</td><td>1e-09</td>" in notebook._html([], None, table).replace("1e-9", "1e-09")

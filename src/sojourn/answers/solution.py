@@ -19,7 +19,7 @@ from sojourn.exact.bounds import Solution
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.policies import PolicyValue, evaluate
-from sojourn.exact.policy_table import ByState, known_by_state, split
+from sojourn.exact.policy_table import ByState, drawn_actions, known_by_state, split
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
@@ -125,7 +125,7 @@ class Solved:
         if self.probabilities is not None:
             drawn = self.probabilities[state]
             if len(drawn) > 1:
-                return " or ".join(f"{name} ({100.0 * chance:.4g} %)" for name, chance in drawn.items())
+                return drawn_actions(drawn, drawn.values())
         action = self.policy[state]
         return self.action_names[action] if self.action_names else str(action)
 
