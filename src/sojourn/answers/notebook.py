@@ -9,6 +9,7 @@ import numpy as np
 
 from sojourn.answers import policy_map
 from sojourn.answers.solution import limit_lines, rates_line, rates_of
+from sojourn.data.numbers import shown
 from sojourn.exact.bounds import Solution
 from sojourn.exact.policies import PolicyValue
 from sojourn.exact.policy_table import actions_taken, split
@@ -63,6 +64,8 @@ def _plotted(policy: policy_map.Drawn, ax: Any, otherwise: str) -> Any:
         raise ValueError(otherwise)
     if ax is None:
         return figures.drawn_sheet(sheet)
+    if not hasattr(ax, "imshow"):
+        raise TypeError(f"ax is {shown(ax)}; give matplotlib axes, or write the figure: plot().savefig(...)")
     figures.draw(sheet.rows[0][0], ax)
     return ax.figure
 
