@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from sojourn.answers import policy_map
+from sojourn.answers.solution import limit_lines, rates_line, rates_of
+from sojourn.data.numbers import shown
 from sojourn.exact.bounds import Solution
 from sojourn.exact.policies import PolicyValue
 from sojourn.exact.policy_table import actions_taken, split
@@ -62,6 +64,8 @@ def _plotted(policy: policy_map.Drawn, ax: Any, otherwise: str) -> Any:
         raise ValueError(otherwise)
     if ax is None:
         return figures.drawn_sheet(sheet)
+    if not hasattr(ax, "imshow"):
+        raise TypeError(f"ax is {shown(ax)}; give matplotlib axes, or write the figure: plot().savefig(...)")
     figures.draw(sheet.rows[0][0], ax)
     return ax.figure
 
@@ -74,13 +78,13 @@ def solution_html(found: Solution) -> str:
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
         ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
-    seconds = number(found.seconds, 2)
-    return _worth_html(f"{_gain(found.gains)}, {ends} ({found.solver}, {seconds} s)", found.worth)
+    first = f"{_gain(found.gains)}, {ends} ({found.solver}, {number(found.seconds, 2)} s)"
+    return _worth_html([first, *limit_lines(found), *found.findings], found.worth)
 
 
 def value_html(worth: PolicyValue) -> str:
     """Return a policy's value as HTML for a notebook."""
-    return _worth_html(_gain(worth.gains), worth)
+    return _worth_html([_gain(worth.gains)], worth)
 
 
 def _gain(gains: Floats) -> str:
@@ -88,8 +92,10 @@ def _gain(gains: Floats) -> str:
     return f"gain {low}" if gains.min() == gains.max() else f"gain {low} to {high}"
 
 
-def _worth_html(first: str, worth: PolicyValue) -> str:
-    words = [first]
+def _worth_html(words: list[str], worth: PolicyValue) -> str:
+    rates = rates_of(worth)
+    if rates is not None:
+        words.append(rates_line(rates, digits=6))
     if len(worth.classes) == 1 and np.isfinite(worth.deviation):
         note = f", with {worth.constant} as constants in each outcome" if worth.constant else ""
         words.append(f"deviation {number(worth.deviation, 6)} times the root of time{note}")
@@ -98,24 +104,29 @@ def _worth_html(first: str, worth: PolicyValue) -> str:
 
 
 def _html(words: list[str], sheet: Sheet | None, table: Any) -> str:
-    """Return lines, a picture and the first rows of the table; the picture keeps a light background."""
+    """Return lines, a picture and the first rows of the table, which scrolls; the picture keeps a light background."""
     parts = [f"<p>{text(line)}</p>" for line in words]
     if sheet is not None:
         image = base64.b64encode(figures.files_of(sheet, ["png"])["png"]).decode()
         style = "max-width: 100%; width: 36em; background: white"
         parts.append(f'<img alt="{text(words[0])}" style="{style}" src="data:image/png;base64,{image}">')
     head = "".join(f"<th>{text(name.replace('_', ' '))}</th>" for name in table.columns)
+    sizes = [table[name].abs().max() if name == "bias" else 0.0 for name in table.columns]
     rows = "".join(
-        f"<tr>{''.join(f'<td>{text(_cell(value))}</td>' for value in row)}</tr>"
+        f"<tr>{''.join(f'<td>{text(_cell(value, size))}</td>' for value, size in zip(row, sizes, strict=True))}</tr>"
         for row in table.head(_MOST_ROWS).iter_rows()
     )
-    parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    table_of = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    parts.append(f'<div style="overflow-x: auto">{table_of}</div>')
     if table.height > _MOST_ROWS:
         parts.append(f"<p>and {table.height - _MOST_ROWS:,} more states: table() has them all</p>")
     return "".join(parts)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, size: float) -> str:
+    """Return an entry of the table; what rounding left of the largest in its column is 0."""
     if value is None:
         return ""
-    return number(value, 5) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return number(0.0 if abs(value) < 1e-12 * size else value, 5)
+    return str(value)

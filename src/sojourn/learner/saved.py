@@ -186,6 +186,8 @@ def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy
         if load_json(path).get("format") == SOLVED:
             return SolvedPolicy.from_file(path, seed)
         return LearnedPolicy.from_file(path)
+    if path.suffix == ".csv":
+        raise ValueError(f"{path} is a table for people; write the policy as a .json file and load that")
     contents, is_network = _contents(path)
     if is_network:
         raise ValueError(
