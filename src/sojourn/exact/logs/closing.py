@@ -55,7 +55,9 @@ def closed(
         raise ValueError(
             "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
         )
-    unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
+    unseen = np.zeros(0, dtype=np.int64)
+    if not ended.all():
+        unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
     if unseen.size:
         kept[unseen] = False
         pair = labels[1][rows.action[unseen[0]]], labels[0][rows.state[unseen[0]]]

@@ -27,6 +27,7 @@ from sojourn.exact.logs.log_reader import (
     LogReader,
     Source,
     columns_of,
+    named,
     numbered,
     taken,
     together,
@@ -105,10 +106,10 @@ def read_events(  # one argument for each column, as in `read_log`
     reader = EventReader(table, unit, time, per)
     table = reader.ordered(table)
     reader.columns["state"] = _labels(table, state)
-    named = action or ("action" if "action" in table.columns else None)
+    done = action or ("action" if "action" in table.columns else None)
     columns = {name: table[name] for name in table.columns}
     reader.columns["action"] = (
-        pl.repeat(_ONLY, len(table), eager=True) if named is None else taken(columns, named, "action")
+        pl.repeat(_ONLY, len(table), eager=True) if done is None else taken(columns, done, "action")
     )
     if reward is None and earning is None:
         reward = "reward"
@@ -182,8 +183,7 @@ def _labels(table: pl.DataFrame, state: Part | Sequence[Part]) -> Labels:
         if isinstance(part, str):
             found.append(taken(columns, part, "state"))
         else:
-            taken(columns, part.column, "state")  # says so if there is no such column
-            found.append(part.labels(table[part.column]))
+            found.append(part.labels(table[named(columns, part.column, "state")]))
     return found[0] if len(found) == 1 else together(found)
 
 
@@ -267,8 +267,7 @@ class EventReader(LogReader):
 
     def __init__(self, table: pl.DataFrame, unit: str | None, time: str, per: str | None) -> None:
         columns = {name: table[name] for name in table.columns}
-        taken(columns, time, "time")  # says so if there is no such column
-        clock, is_dated = _clock(table[time])
+        clock, is_dated = _clock(table[named(columns, time, "time")])
         super().__init__({"time": clock})
         self.flows: dict[str, Labels] = {}
         if per is not None and per not in SECONDS:

@@ -34,6 +34,9 @@ Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
 
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
+_FIRST_DAY, _LAST_DAY, _LONGEST = -719_162, 2_932_896, 999_999_999  # that Python has; from 1970 on
+_LARGEST_INTEGER = (1 << 63) - 1
+_TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # of a second
 _LARGEST_KEY = 1 << 62  # of several columns as one whole number
 _NONE: Mapping[str, Labels] = {}
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
@@ -158,8 +161,7 @@ def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
     if path.suffix in (".parquet", ".pq"):
         table, facts = table_here(path)
         for column in table:
-            if column.dtype.is_temporal():  # here, since polars panics over a date that Python has not
-                _listed(column.name, column.to_list)
+            _check_dates(column)
         return table, facts
     separator = _separator(path)
     try:
@@ -186,16 +188,36 @@ def _separator(path: Path) -> str:
     return next((mark for mark in (";", "\t") if mark in first and "," not in first), ",")
 
 
+def _check_dates(column: pl.Series) -> None:
+    """Refuse a column with a date that Python has not, over which polars panics."""
+    kind = column.dtype
+    if kind != pl.Date and not isinstance(kind, pl.Datetime | pl.Duration):
+        return
+    day = 86_400 * _TICKS[kind.time_unit] if isinstance(kind, pl.Datetime | pl.Duration) else 1
+    first, last = (-_LONGEST, _LONGEST) if isinstance(kind, pl.Duration) else (_FIRST_DAY, _LAST_DAY)
+    low, high = max(first * day, -_LARGEST_INTEGER), min((last + 1) * day - 1, _LARGEST_INTEGER)
+    if not column.to_physical().is_between(low, high).all():
+        raise ValueError(
+            f"the column {column.name!r} of the log holds something that cannot be read: a date or a time too far away"
+        )
+
+
+def named(columns: Mapping[str, Iterable[Any]], wanted: str, name: str) -> str:
+    """Return the name of a column, which must be there."""
+    if wanted not in columns:
+        raise ValueError(
+            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
+        )
+    return wanted
+
+
 def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
     """Return the values of a column, or the tuples of several."""
     if not isinstance(wanted, str):
         if not wanted:
             raise ValueError(f"{name} names no column; give at least one")
         return together([taken(columns, each, name) for each in wanted])
-    if wanted not in columns:
-        raise ValueError(
-            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
-        )
+    named(columns, wanted, name)
     column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
     if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
         return column
