@@ -18,7 +18,8 @@ from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.censoring import LAWS
 from sojourn.exact.logs.decision_log import Log, label_names
 from sojourn.exact.logs.estimates import ASSUMED, Label
-from sojourn.exact.logs.events import ENDS, read_events
+from sojourn.exact.logs.event_reader import ENDS
+from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.exact.solve import solve
