@@ -145,6 +145,9 @@ class Log:
     def __len__(self) -> int:
         return self._size
 
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:log_html")(self))
+
     @staticmethod
     def from_sums(source: Any, *, amounts: Sequence[str] = ()) -> Log:
         """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
