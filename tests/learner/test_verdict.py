@@ -54,6 +54,9 @@ def test_a_fleet_that_was_not_learned_causes_warnings(seed: int) -> None:
     assert found.visited is not None
     assert found.visited.share < 0.75
     assert str(found).count("\nwarning: ") == len(found.warnings)
+    shown = found._repr_html_()  # in a notebook
+    assert 'src="data:image/png;base64,' in shown
+    assert shown.count("<p>warning: ") == len(found.warnings)
 
 
 def test_a_policy_that_is_not_the_best_is_told_by_the_model() -> None:

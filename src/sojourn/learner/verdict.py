@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sojourn.agents.red_cvar import aim_of
+from sojourn.data.names import users_constructor
 from sojourn.data.numbers import shown, unmasked, within
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element, Environment
@@ -120,6 +121,9 @@ class Verdict(NamedTuple):
                 f"{seen.share:.0%} of the pairs in {seen.states:,} states tried, {seen.median:.0f} times in the median"
             )
         return "; ".join(found)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:verdict_html")(self))
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(f"warning: {each}" for each in self.warnings or ())])

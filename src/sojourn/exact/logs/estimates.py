@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
+from sojourn.data.names import users_constructor
 from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.cycles import Weighted
 
@@ -121,6 +122,9 @@ class Improvement(NamedTuple):
     adds: dict[Label, float]
     amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
     limits: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:improvement_html")(self))
 
     @property
     def sentence(self) -> str:
