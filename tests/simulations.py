@@ -160,3 +160,81 @@ def _number(name: str) -> int:
     """The number that a learner gives to the observation of a state of the model."""
     digits = [int(word) for word in name.split() if word != "?"]
     return int(np.ravel_multi_index(digits, CallCentre.observation_space.nvec))
+
+
+TANK, TRUCK, PRICE = 20, 10, 6.0  # in units of 10 litres; minutes; of a truck, where 10 litres earn 1
+CARS = range(3, 10)  # minutes from one car to the next, all equally likely
+WANTED = (2, 3, 4)
+
+
+class GasStation(sj.envs.Simulation):
+    """Every minute: call a truck that fills the tank in ten minutes? With `timed`, the time since the last car is seen."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, timed: bool = False) -> None:
+        self.timed = timed
+        self.observation_space = MultiDiscrete([TANK + 1, CARS.stop]) if timed else Discrete(TANK + 1)
+
+    def start(self, sim: Sim) -> None:
+        self.level, self.last = TANK, 0.0
+        sim.process(self.cars(sim))
+        sim.process(self.watch(sim))
+
+    def cars(self, sim: Sim) -> Process:
+        while True:
+            yield sim.timeout(sim.stream("cars").choice(CARS))
+            wanted, self.last = int(sim.stream("litres").choice(WANTED)), sim.now
+            if wanted <= self.level:
+                self.level -= wanted
+                sim.earn(wanted)
+
+    def watch(self, sim: Sim) -> Process:
+        yield sim.timeout(0.5)
+        while True:
+            since = int(sim.now - self.last)
+            if (yield sim.decide([self.level, since] if self.timed else self.level)):
+                sim.earn(-PRICE)
+                yield sim.timeout(TRUCK)
+                self.level = TANK
+            else:
+                yield sim.timeout(1.0)
+
+
+def gas_station_model() -> sj.SMDP:
+    """The exact model; a state is the level and the whole minutes since the last car."""
+
+    def later(chances: dict[tuple[int, int], float]) -> tuple[dict[tuple[int, int], float], float]:
+        """Where the station is a minute later, and what it has earned."""
+        after: dict[tuple[int, int], float] = {}
+        earned = 0.0
+        for (level, since), chance in chances.items():
+            comes = 1.0 / len([gap for gap in CARS if gap > since]) if since + 1 in CARS else 0.0
+            moves = [((level, since + 1), 1.0 - comes, 0)]
+            moves += [
+                ((level - w, 0), comes / 3.0, w) if w <= level else ((level, 0), comes / 3.0, 0)
+                for w in WANTED
+            ]
+            for state, share, sold in moves:
+                if share > 0.0:
+                    after[state] = after.get(state, 0.0) + chance * share
+                    earned += chance * share * sold
+        return after, earned
+
+    rows: list[Any] = []
+    for level in range(TANK + 1):
+        for since in range(CARS.stop - 1):
+            now, total = {(level, since): 1.0}, -PRICE
+            waited, sold = later(now)
+            rows += [(f"{level} {since}", "wait", f"{a} {b}", p, sold, 1.0) for (a, b), p in waited.items()]
+            for _ in range(TRUCK):
+                now, sold = later(now)
+                total += sold
+            filled: dict[int, float] = {}
+            for (_, gap), chance in now.items():
+                filled[gap] = filled.get(gap, 0.0) + chance
+            rows += [
+                (f"{level} {since}", "call", f"{TANK} {gap}", p, total, float(TRUCK))
+                for gap, p in filled.items()
+            ]
+    return sj.models.from_transitions(rows, action_names=["wait", "call"])

@@ -22,7 +22,7 @@ from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.learner.comparing import Follow, GivenPolicy, chooser, paired, rates_with
 from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver
-from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
+from sojourn.learner.evaluation import Evaluation, Trail, evaluation, followed, paced
 from sojourn.learner.watch import rate_is_learned, step_size_of
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.worlds.tabular import available
@@ -67,7 +67,7 @@ class Verdict(NamedTuple):
     (`sojourn.exact.PolicyValue.deviation`). `aim` says what `learned_rate` is if the agent aims at something other
     than the rate, such as the worst rewards. `baseline` compares the policy with your own. `warnings` are sentences;
     none if all is well. An agent of observations, such as a network, has no pairs and no earlier policies: its
-    `visited`, `thin`, `moved` and `gain` are None.
+    `visited`, `thin`, `moved`, `gain` and `memory` are None; so is `memory` where states are bins of observations.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -88,6 +88,7 @@ class Verdict(NamedTuple):
     warnings: tuple[str, ...] = ()
     deviation: float | None = None
     aim: str = ""
+    memory: dict[str, float] | None = None
 
     @property
     def sentence(self) -> str:
@@ -155,7 +156,8 @@ def _of_table(
 ) -> Verdict:
     agent, rate, visits = driver.agent, driver.rate, driver.table.visits
     reader, greedy, watcher = driver.reader, driver.greedy(), driver.watcher
-    seen, size = run(greedy)
+    trail = None if reader.states.has_bins else Trail()
+    seen, size = run(greedy, trail=trail)
     found = evaluation(seen, level)
     states = np.fromiter(greedy.asked, dtype=np.int64)
     times = np.fromiter(greedy.asked.values(), dtype=np.float64)
@@ -168,6 +170,7 @@ def _of_table(
         earlier = evaluation(run(greedy.otherwise(actions.tolist()))[0], level)
     else:
         skip()  # it need not be followed
+    past = None if trail is None else trail.check()
     gain, best_gain, deviation = _exact(env, reader, driver.q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
@@ -180,10 +183,13 @@ def _of_table(
         baseline=compare(greedy),
         deviation=deviation,
         aim=aim_of(agent.method) if hasattr(agent, "method") else "",
+        memory=None if past is None else past.memory,
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
     warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
     warnings += [*_still_moving(found, earlier, scale), *_unseen(verdict, guessed, reader.states.num_states)]
+    if past is not None and past.left_out:
+        warnings.append(past.left_out)
     return verdict._replace(warnings=tuple(warnings))
 
 
