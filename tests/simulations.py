@@ -238,3 +238,95 @@ def gas_station_model() -> sj.SMDP:
                 for gap, p in filled.items()
             ]
     return sj.models.from_transitions(rows, action_names=["wait", "call"])
+
+
+URGENT, LONG = (0.3, 1.0, -4.0, 10.0), (0.4, 0.5, -0.5, 8.0)  # arrival rate, service rate, cost per time, pay
+WAITING, SWITCH = 3, 3.0  # at most so many of each kind; the cost of preempting
+
+
+class Preempted(sj.envs.Simulation):
+    """An urgent job may preempt a long one, whose process then decides whether to wait or to leave."""
+
+    observation_space = MultiDiscrete([2, WAITING + 1, WAITING + 1])  # who asks, urgent jobs, long jobs
+    action_space = Discrete(2)
+
+    def start(self, sim: Sim) -> None:
+        self.server = simpy.PreemptiveResource(sim)
+        self.jobs, self.is_long = [0, 0], False  # what is in service
+        sim.process(self.arrivals(sim, 0, URGENT))
+        sim.process(self.arrivals(sim, 1, LONG))
+
+    def arrivals(self, sim: Sim, kind: int, law: tuple[float, ...]) -> Process:
+        while True:
+            yield sim.timeout(sim.rng.exponential(1.0 / law[0]))
+            if self.jobs[kind] < WAITING:
+                sim.process(self.long(sim) if kind else self.urgent(sim))
+
+    def urgent(self, sim: Sim) -> Process:
+        preempt = self.is_long and self.jobs[0] == 0 and (yield sim.decide([0, *self.jobs]))
+        if preempt:
+            sim.earn(-SWITCH)
+        self.count(sim, 0, 1)
+        with self.server.request(priority=0, preempt=bool(preempt)) as turn:
+            yield turn
+            yield sim.timeout(sim.rng.exponential(1.0 / URGENT[1]))
+        sim.earn(URGENT[3])
+        self.count(sim, 0, -1)
+
+    def long(self, sim: Sim) -> Process:
+        self.count(sim, 1, 1)
+        leaves = False
+        while not leaves:
+            with self.server.request(priority=1) as turn:
+                yield turn
+                self.is_long = True
+                try:
+                    yield sim.timeout(sim.rng.exponential(1.0 / LONG[1]))
+                    sim.earn(LONG[3])
+                    leaves = True
+                except simpy.Interrupt:
+                    leaves = yield sim.decide([1, *self.jobs])
+                self.is_long = False
+        self.count(sim, 1, -1)
+
+    def count(self, sim: Sim, kind: int, more: int) -> None:
+        self.jobs[kind] += more
+        sim.earn_rate(URGENT[2] * self.jobs[0] + LONG[2] * self.jobs[1])
+
+
+def preempted_model() -> sj.SMDP:
+    """The exact model: "0" and "1" before the jobs are decisions of an urgent job and of a long one that lost its turn."""
+
+    def named(urgent: int, long: int, is_long: bool) -> str:
+        return f"{urgent} {long} {'long' if is_long and long else 'urgent' if urgent else 'long' if long else 'free'}"
+
+    rows: list[Any] = []
+    for urgent in range(WAITING + 1):
+        for long in range(WAITING + 1):
+            for is_long in {bool(long), bool(long) and not urgent}:
+                moves = []  # rate, state after it, what it pays
+                if urgent < WAITING:
+                    asks = is_long and urgent == 0
+                    moves.append(
+                        (URGENT[0], f"? 0 {long}" if asks else named(urgent + 1, long, is_long), 0.0)
+                    )
+                if long < WAITING:
+                    moves.append((LONG[0], named(urgent, long + 1, is_long or urgent + long == 0), 0.0))
+                if is_long:
+                    moves.append((LONG[1], named(urgent, long - 1, urgent == 0), LONG[3]))
+                elif urgent:
+                    moves.append((URGENT[1], named(urgent - 1, long, urgent == 1), URGENT[3]))
+                total = sum(rate for rate, *_ in moves)
+                cost = (URGENT[2] * urgent + LONG[2] * long) / total
+                here = named(urgent, long, is_long)
+                rows += [
+                    (here, "no", there, rate / total, pay + cost, 1.0 / total) for rate, there, pay in moves
+                ]
+    for long in range(1, WAITING + 1):
+        rows += [
+            (f"? 0 {long}", "no", named(1, long, True), 1.0, 0.0, 0.0),
+            (f"? 0 {long}", "yes", f"? 1 {long}", 1.0, -SWITCH, 0.0),
+            (f"? 1 {long}", "no", named(1, long, False), 1.0, 0.0, 0.0),
+            (f"? 1 {long}", "yes", named(1, long - 1, False), 1.0, 0.0, 0.0),
+        ]
+    return sj.models.from_transitions(rows, action_names=["no", "yes"])

@@ -19,12 +19,14 @@ from counting import Counted
 from simulations import (
     CallCentre,
     GasStation,
+    Preempted,
     Queue,
     Sim,
     call_centre_model,
     gas_station_model,
     policy_by_observation,
     policy_by_state,
+    preempted_model,
 )
 from sojourn.envs import simulation
 from sojourn.envs.protocol import element_reader
@@ -624,3 +626,24 @@ def test_the_planner_is_told_what_the_gas_station_hides() -> None:
     assert found.learned is not None
     assert found.learned.low > 0.05
     assert found.learned.correlation > 0.0
+
+
+def test_preemption_earns_what_its_exact_model_says() -> None:
+    """An urgent job decides whether to preempt, and the job that lost its turn, at the same instant, whether to leave."""
+    model = preempted_model()
+    best = sj.solve(model)
+    assert model.state_names is not None
+    asked = {
+        name: action
+        for name, action in zip(model.state_names, best.policy.tolist(), strict=True)
+        if name[0] == "?"
+    }
+    assert set(asked.values()) == {0, 1}
+    never = sj.evaluate(model, np.zeros(model.num_states, dtype=np.int64)).gain
+    assert best.gain > never + 0.1
+    learner = sj.Learner(Preempted)
+    rules = [lambda at: asked[f"? {at[0]} {at[2]}"], lambda _: 0]
+    found = learner.compare(*rules, duration=1500.0, seeds=8)
+    assert found.low < best.gain - never < found.high
+    assert found.low > 0.0
+    assert abs(found.rate - best.gain) < 0.15
