@@ -193,7 +193,7 @@ def _html(
     if table is None:
         return "".join(parts)
     head = "".join(f"<th>{text(name.replace('_', ' '))}</th>" for name in table.columns)
-    sizes = [table[name].abs().max() if name == "bias" else 0.0 for name in table.columns]
+    sizes = [float(np.abs(table[name]).max()) if name == "bias" else 0.0 for name in table.columns]
     rows = "".join(
         f"<tr>{''.join(f'<td>{text(_cell(value, size))}</td>' for value, size in zip(row, sizes, strict=True))}</tr>"
         for row in table.head(_MOST_ROWS).iter_rows()

@@ -1,5 +1,6 @@
 """The public names, by the file that defines them."""
 
+from sojourn.learner.comparing import Comparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.learner import Learner
 from sojourn.learner.policy import LearnedPolicy
@@ -8,9 +9,11 @@ from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 
 __all__ = [
+    "Comparison",
     "Evaluation",
     "LearnedPolicy",
     "Learner",
+    "RuleSearch",
     "Verdict",
     "load_policy",
     "tensorboard",

@@ -10,15 +10,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sojourn.envs.protocol import Environment, opener, parts_of
 from sojourn.envs.reader import Reader, must_be_taken, reward_of
+from sojourn.exact.logs import markov
+from sojourn.exact.logs.fit import LogRows
+from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.learner.driver import Choose, interruptible
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
 _LOOKS = 0.2  # seconds between progress updates
+_TRAIL = 50_000  # steps that are enough to see whether the past matters
 
 
 class Evaluation(NamedTuple):
@@ -96,21 +102,56 @@ def paced(total: float, shown: bool) -> Iterator[Pacer]:
         yield Pacer(advance, asked)
 
 
+class Trail:
+    """The first steps of a policy that is followed, as rows of a log."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, float, float, int, int]] = []
+        self._episode = 0
+
+    def add(self, state: int, action: int, reward: float, duration: float, next_state: int) -> None:
+        """Add a step."""
+        if len(self._rows) < _TRAIL:
+            self._rows.append((state, action, reward, duration, next_state, self._episode))
+
+    def cut(self) -> None:
+        """End an episode whose last state does not lead to the first of the next one."""
+        self._episode += 1
+
+    def check(self) -> MarkovCheck | None:
+        """Return whether the past beyond the states matters; None if the steps cannot say."""
+        if not self._rows:
+            return None
+        state, action, reward, duration, after, episode = map(np.array, zip(*self._rows, strict=True))
+        numbers = reward.astype(np.float64), duration.astype(np.float64)
+        return markov.followed(LogRows(state, action, *numbers, after), episode)
+
+
 def followed(
-    env: Environment, reader: Reader, pacer: Pacer, choose: Choose, until: float, seed: int
+    env: Environment,
+    reader: Reader,
+    pacer: Pacer,
+    choose: Choose,
+    until: float,
+    seed: int,
+    trail: Trail | None = None,
 ) -> tuple[MicroBatches, float]:
-    """Follow a policy until the time `until`; return what it earned, and the sum of its absolute rewards."""
+    """Follow a policy until the time `until`; return what it earned, and the sum of its absolute rewards.
+
+    `trail` gets the steps, if states can be listed.
+    """
     seen, size = MicroBatches(), 0.0
     reset, clock = opener(env), reader.clock()
     observation, info = reset(seed=seed)
     mask = reader.mask(observation, info)
     clock.begin(info)
+    state: Any = None if trail is None else reader.read(observation)
     for _ in pacer.steps(until, seen, reader):
         action = choose(observation, mask)
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
         duration, earned = reader.duration(observation, action, info), reward_of(reward)
         clock.advance(info, duration)
-        reader.read(observation)  # raises an error if the observation is invalid
+        next_state = reader.read(observation)  # or raises an error if the observation is invalid
         # After termination no action follows, so the mask may be anything.
         mask = None if terminated else reader.mask(observation, info)
         must_be_taken(info)
@@ -120,4 +161,10 @@ def followed(
             observation, info = reset()
             mask = reader.mask(observation, info)
             clock.begin(info)
+        if trail is not None:
+            go_on = reader.read(observation) if terminated or truncated else next_state
+            trail.add(state, int(action), earned, duration, go_on if terminated else next_state)
+            state = go_on
+            if truncated and not terminated:
+                trail.cut()
     return seen, size

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,28 @@ from sojourn.learner.choice import (
     observing_agent,
     with_courses,
 )
+from sojourn.learner.comparing import (
+    Comparison,
+    GivenPolicy,
+    Parameters,
+    Range,
+    RuleSearch,
+    chooser,
+    paired,
+    ranges,
+    rate_with,
+    rates_with,
+    runs_of_search,
+    searched,
+    seeds_of,
+    student,
+)
 from sojourn.learner.driver import Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.table_agent import HiddenActions, TableAgent
-from sojourn.learner.verdict import GivenPolicy, Verdict, chooser, judged
+from sojourn.learner.verdict import Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.random import streams
@@ -325,6 +342,106 @@ class Learner:
         seed = whole("seed", seed, least=0)
         with self._supply.another(env) as other:
             return judged(self._driver, other, until, seed, level=level, baseline=baseline, progress=progress)
+
+    def compare(
+        self,
+        rule: GivenPolicy,
+        other: GivenPolicy | None = None,
+        *,
+        duration: float,
+        seeds: int | Sequence[int] = 10,
+        env: EnvironmentSource | None = None,
+        level: float = 0.95,
+        progress: bool = False,
+    ) -> Comparison:
+        """Return how much more one rule earns per unit time than another one, followed with the same seeds.
+
+        A rule is a function of the observation, a mapping from observations to actions, an action for each state, a policy
+        that `load_policy` returns, or a learner. Without `other`, `rule` is compared with this learner's greedy policy.
+        Each is followed for the time `duration` with each of the `seeds`: those listed, or as many as asked for. Nothing is
+        learned, and the learner does not have to be trained. See `sojourn.learner.comparing`.
+
+        >>> import sojourn as sj
+        >>> shop = sj.Learner(sj.envs.make("sojourn/AdmissionControl-v0", {"compiled": False}))
+        >>> found = shop.compare(lambda jobs: jobs < 3, lambda jobs: jobs < 1, duration=500.0, seeds=4)
+        >>> found.low > 0.0
+        True
+        """
+        until, level, listed_seeds = (
+            _how_long("compare", duration),
+            proper_fraction("level", level),
+            seeds_of(seeds),
+        )
+        driver = self._driver
+        names = (("rule", rule), ("other rule", self if other is None else other))
+        rules = [
+            driver.greedy() if given is self else chooser(given, driver.reader, name) for name, given in names
+        ]
+        total = 2 * len(listed_seeds) * until
+        with self._supply.another(env) as place, paced(total, progress) as pacer:
+            follow = partial(followed, place, driver.reader, pacer)
+            return paired(rates_with(follow, rules, listed_seeds, until), level)
+
+    def search(
+        self,
+        rule: Callable[..., GivenPolicy],
+        parameters: Mapping[str, Range],
+        *,
+        duration: float,
+        tries: int = 32,
+        seeds: int | Sequence[int] = 20,
+        env: EnvironmentSource | None = None,
+        level: float = 0.95,
+        progress: bool = False,
+    ) -> RuleSearch:
+        """Search for the best parameters of a rule, and measure them on seeds that the search has not seen.
+
+        `rule` is a function of the parameters that returns a rule, as `compare` takes it; `parameters` has the two ends of
+        the range of each, whole numbers or real ones. `tries` candidates are followed for the time `duration` each, with
+        common seeds, and the better half again with more of them, and so on: about 14 `duration` for each of `tries`. The winner
+        is then followed with `seeds`, and compared with what this learner has learned, if it was trained. See
+        `sojourn.learner.comparing`.
+
+        >>> import sojourn as sj
+        >>> shop = sj.Learner(sj.envs.make("sojourn/AdmissionControl-v0", {"compiled": False}))
+        >>> found = shop.search(lambda room: lambda jobs: jobs < room, {"room": (1, 8)}, duration=200.0, seeds=4)
+        >>> found.parameters["room"] > 2, len(found.tried)
+        (True, 8)
+        """
+        until, level, fresh = (
+            _how_long("search", duration),
+            proper_fraction("level", level),
+            seeds_of(seeds),
+        )
+        tries, space, driver = whole("tries", tries, least=2), ranges(parameters), self._driver
+        has_learned = driver.totals.steps > 0
+        total = ((1 + has_learned) * len(fresh) + runs_of_search(tries)) * until
+        with self._supply.another(env) as place, paced(total, progress) as pacer:
+            follow = partial(followed, place, driver.reader, pacer)
+
+            def run(point: Parameters, seed: int) -> float:
+                return rate_with(follow, chooser(rule(**point), driver.reader, "rule"), seed, until)
+
+            best, tried = searched(run, space, tries, max(fresh) + 1)
+            policy = rule(**best)
+            rules = [chooser(policy, driver.reader, "rule")]
+            if has_learned:
+                rules.append(driver.greedy())
+            rates = rates_with(follow, rules, fresh, until)
+        rate, half = student(rates[:, 0], level)
+        learned = paired(rates, level) if has_learned else None
+        return RuleSearch(
+            best,
+            policy,
+            rate,
+            rate - half,
+            rate + half,
+            level,
+            len(fresh),
+            learned,
+            tried,
+            space.at_end(best),
+        )
 
     # --- Files ---
 
