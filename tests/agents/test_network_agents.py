@@ -146,7 +146,14 @@ def test_sac_is_what_its_formulas_say(monkeypatch: pytest.MonkeyPatch) -> None:
     to eight digits, through three changes of units.
     """
     monkeypatch.setattr("sojourn.agents.networks.sac._RENEWAL", 9)
-    options: Any = {"hidden": (4,), "batch": 3, "warm_up": 8, "most_resets": 0.01}
+    options: Any = {
+        "hidden": (4,),
+        "batch": 3,
+        "warm_up": 8,
+        "most_resets": 0.01,
+        "entropy": -1.0,
+        "centring": 0.1,
+    }
     agent = sj.agents.sac(HALF_BOUNDED, **options, precision="double", compiled=False)
     slow = NaiveSAC((2, 4), bounded=[True, False], batch=3, warm_up=8, renewal=9, most_resets=0.01, seed=5)
     for step in trained(agent, 30):

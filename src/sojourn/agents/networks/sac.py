@@ -1,23 +1,25 @@
-"""Soft actor-critic for reward per unit time, with continuous actions (RVI-SAC, with durations).
+"""Soft actor-critic for reward per unit time, with continuous actions: RVI-SAC, with durations.
 
-A policy draws an action that is normal before it is squashed by tanh into its bounds. With rho_eff the rate, corrected by
-centring, s the unit of rewards, alpha the temperature, H the entropy that a decision should have, and Q' the smaller one
-of two target networks, a batch of remembered steps moves both critics towards
+A policy draws an action that is normal before tanh squashes it into its bounds. With rho the rate, s the unit of rewards,
+alpha the temperature, H the entropy that a decision should have, and Q' the smaller one of two target networks, a batch of
+remembered steps moves both critics towards
 
-    y = (r - rho_eff tau) / s - c (e - E tau) + V(o'),    V(o') = Q'(o', a') - alpha (log p(a' | o') + H),
+    y = (r - rho tau) / s - c (e - E tau) + V(o'),    V(o') = Q'(o', a') - alpha (log p(a' | o') + H),
 
 where the policy draws a' anew. The policy moves by the slope of Q(o, a) - alpha log p(a | o), with the smaller Q, through
-the action that it draws (Haarnoja et al. 2018), and alpha grows as long as the entropy is below H.
+the action that it draws, and alpha grows as long as the entropy is below H (Haarnoja et al. 2018).
 
-Centring is the reference function f(Q) of RVI-SAC (Hisaki and Ono 2024): rho_eff follows the mean of V(o') slowly. They
-leave out the constant H, which makes no difference as long as all steps last equally long. With durations it does: without
-it every decision would earn a bonus, and many short decisions would earn more of it. With it, alpha is the price of the
-constraint that a decision has an entropy of H on average; what is paid at this price adds up to nothing, and rho_eff is the
-rate of the rewards alone, as the estimator sees it.
+Others leave out the constant H, which makes no difference as long as all steps last equally long. With durations it does:
+every decision would be paid for its entropy, and many short decisions would be paid more often. With H, alpha is the price
+of the constraint that decisions have an entropy of H on average. What is paid at this price adds up to nothing, so rho is
+the rate of the rewards alone, as any estimator sees it. In the same way, c is the price of the constraint that there are at
+most E terminated episodes per unit of time; e is 1 if the step terminated one. This is the reset cost of Hisaki and Ono
+(2024). They estimate by a third critic how often the policy terminates; here it is counted while the policy acts.
 
-In the same way, c is the price of the constraint that there are at most E terminated episodes per unit of time; e is 1 if the
-step terminated one. This is the reset cost of RVI-SAC. They estimate how often the policy terminates by a third critic; here,
-an estimator of a rate counts it while the policy acts.
+The values belong to the policy that acts, and so does the rate, which the estimator learns from every step. In RVI-SAC the
+rate is f(Q), a share of the mean of V(o') that is followed slowly. That is centring of a rate that is fixed at 0:
+`sac(rate=Fixed(0.0), centring=0.1)`. It is not the default, because the mean of V(o') moves with what is in the memory,
+and until that has settled the rate is wrong; with durations, wrong rates make wrong decisions.
 """
 
 from __future__ import annotations
@@ -468,11 +470,11 @@ def sac(  # an option for each thing that users tune, as in every constructor of
     warm_up: int = 1000,
     every: int = 1,
     target_step: float = 0.005,
-    entropy: float = -1.0,
+    entropy: float = -2.0,
     most_resets: float | None = None,
     rate: Rate | None = None,
     rate_step_size: float | None = None,
-    centring: float = 0.1,
+    centring: float = 0.0,
     precision: str = "single",
     compiled: bool = True,
 ) -> NetworkAgent:
@@ -481,11 +483,13 @@ def sac(  # an option for each thing that users tune, as in every constructor of
     The policy draws actions that are normal before tanh squashes them into their bounds; where there is no bound, they stay
     normal. After the first `warm_up` steps, two critics, their targets and the policy learn from a batch of remembered steps
     every `every` steps. `entropy` is what a decision should have on average, in nats per dimension of an action whose bounds
-    are -1 and 1; the temperature that this takes is learned. `most_resets` is how many episodes may be terminated per unit
-    of time; a price for each is then learned. By default they cost only what the environment says.
+    are -1 and 1; the temperature that this takes is learned. The lower it is, the closer the policy comes to the best action,
+    and the less it explores. `most_resets` is how many episodes may be terminated per unit of time; a price for each is then
+    learned. By default they cost only what the environment says.
 
-    You can give any estimator of the rate; it sees every step. `centring` corrects it by the level of the values. `hidden`,
-    `step_size`, `replay` and `precision` are as in `deep_q`.
+    You can give any estimator of the rate; it sees every step. `centring` corrects it by the level of the values; with
+    `rate=Fixed(0.0)` and `centring=0.1` the rate is that of RVI-SAC. `hidden`, `step_size`, `replay` and `precision` are as
+    in `deep_q`.
 
     >>> agent = sac(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
     >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
