@@ -19,6 +19,7 @@ from sojourn.agents.intra_option import intra_option
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, checked_spaces
+from sojourn.agents.networks.sac import sac
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import Agent, described
 from sojourn.agents.renewal import tile_renewal
@@ -42,6 +43,7 @@ MOST_PAIRS = 1_000_000  # pairs of state and action for which a planner is chose
 OBSERVERS: dict[str, MakeObserver | MakeAgent] = {
     "deep_q": deep_q,
     "ppo": ppo,
+    "sac": sac,
     "tile_q": tile_q,
     "tile_sarsa": tile_sarsa,
     "tile_renewal": tile_renewal,
@@ -65,7 +67,7 @@ class Supply:
         if is_vector(self.env):
             raise TypeError(
                 "an agent with a table takes one environment, not a vector of them; give it a single one, or use "
-                "deep_q or ppo"
+                "deep_q, ppo or sac"
             )
         return self.env
 

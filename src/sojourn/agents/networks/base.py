@@ -108,9 +108,12 @@ def _next_unit(known: Moments, j: int) -> float:
 
 @compiled_apart
 def refit_inputs(known: Moments, network: Perceptron, weights: Reals) -> None:
-    """Change weights so that the network says the same about observations in the next units as it says now."""
+    """Change weights so that the network says the same about observations in the next units as it says now.
+
+    Inputs that follow the observation, such as those of an action, keep their units.
+    """
     inputs, outputs = network.widths[0], network.widths[1]
-    for i in range(inputs):
+    for i in range(len(known.means)):
         next_unit = _next_unit(known, i)
         # An input that has not changed so far had no unit of its own, and its weights mean nothing yet.
         unit = known.units[i] if known.widest[i] > 0.0 else next_unit
@@ -438,6 +441,18 @@ def bounds_of(spaces: Spaces) -> tuple[Floats, Floats, Floats]:
     low, high = np.asarray(spaces.low, dtype=np.float64), np.asarray(spaces.high, dtype=np.float64)
     bounded = (np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED)
     return np.where(bounded, low, -1.0), np.where(bounded, high, 1.0), np.where(bounded, 1.0, np.inf)
+
+
+@compiled_apart
+def to_environment(z: float, low: float, high: float) -> float:
+    """Return one coordinate of an action in the environment's units, from those of a network."""
+    return low + (high - low) * 0.5 * (z + 1.0)
+
+
+@compiled_apart
+def to_network(point: float, low: float, high: float) -> float:
+    """Return one coordinate of an action in a network's units, from those of the environment."""
+    return 2.0 * ((point - low) / (high - low)) - 1.0
 
 
 # --- What a network remembers, for files -------------------------------------------------
