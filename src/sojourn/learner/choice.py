@@ -97,7 +97,7 @@ class Supply:
         except Exception as error:  # noqa: BLE001 - copying an environment may raise anything
             raise ValueError(
                 f"the environment cannot be copied ({type(error).__name__}); give Learner a function that makes one, "
-                "Learner(make_env, ...), or pass another one: evaluate(..., env=...)"
+                "Learner(make_env, ...), or pass another one: evaluate(..., env=...) or find_best(env=...)"
             ) from None
 
 

@@ -26,6 +26,7 @@ from sojourn.envs.states import Description, Tabulation, action_count, first_act
 from sojourn.exact.policy_files import FORMAT as SOLVED
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.best import Past
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
 from sojourn.learner.policy import LearnedPolicy, policy_of
@@ -91,12 +92,12 @@ class SavedNetwork(TypedDict):
     env: SavedEnvironment | None
 
 
-def write(path: Path, driver: Driver) -> None:
+def write(path: Path, driver: Driver, past: Past) -> None:
     """Write everything needed to continue."""
     if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, _of_table(driver))
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), "past": past.saved()})
     else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, _of_observer(driver))
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), "past": past.saved()})
 
 
 def _of_table(driver: TableDriver) -> Saved:
@@ -145,8 +146,8 @@ def read(
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
-) -> Driver:
-    """Restore the driver that a file describes, in environments like the saved ones.
+) -> tuple[Driver, Past]:
+    """Restore the driver that a file describes, in environments like the saved ones, and its past.
 
     Arguments override what the file says, or supply what it cannot hold.
     """
@@ -156,9 +157,12 @@ def read(
         check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
         source = _given("duration", contents["duration"], duration)
         mask = _given("action mask", contents["action_mask"], action_mask)
+        driver: Driver
         if is_network:
-            return _restored_observer(contents, env, source, mask, agent)
-        return _restored_table(contents, env, source, mask)
+            driver = _restored_observer(contents, env, source, mask, agent)
+        else:
+            driver = _restored_table(contents, env, source, mask)
+        return driver, Past.restored(contents.get("past"), driver)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
     except MemoryError:
@@ -197,7 +201,7 @@ def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy
         (table, hidden), states = _restored_agent(contents), Tabulation(contents["states"])
         if states.num_states != len(table.q):
             raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")  # noqa: TRY301
-        return policy_of(states, contents["first_action"], table, hidden)
+        return policy_of(states, contents["first_action"], table.q, hidden, table.visits)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
 

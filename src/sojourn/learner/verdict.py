@@ -22,6 +22,7 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.reader import Reader, TableReader
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
+from sojourn.learner.best import BestPolicy
 from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.watch import rate_is_learned, step_size_of
@@ -221,7 +222,8 @@ def _of_observer(
     driver: ObservingDriver, env: Environment, level: float, run: Follow, compare: Compare
 ) -> Verdict:
     """Return the verdict on an agent of observations, which has neither pairs to count nor a table."""
-    found, rate = evaluation(run(driver.act)[0], level), driver.rate
+    way = "mode" if driver.is_stochastic else ""
+    found, rate = evaluation(run(driver.act)[0], level, way), driver.rate
     best = getattr(env.unwrapped, "gain", None)
     verdict = Verdict(
         evaluation=found,
@@ -238,6 +240,8 @@ def _of_observer(
 
 def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
     """Return a user's policy in a form that can be followed, or raise an error that says what is wrong with it."""
+    if isinstance(given, BestPolicy):
+        return given.to_follow(0)
     if not isinstance(reader, TableReader):
         if not callable(given):
             raise TypeError(
