@@ -35,7 +35,7 @@ from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
 from sojourn.learner.table_agent import HiddenActions, TableAgent
-from sojourn.learner.watch import Seen, Watcher
+from sojourn.learner.watch import RateLimits, Seen, Watcher, rate_is_learned
 from sojourn.rules.arrays import Floats
 from sojourn.runs.recording import Totals, counted
 
@@ -105,6 +105,7 @@ class TableDriver:
                 )
             options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
+        self.limits = RateLimits(table.rate, is_rate=rate_is_learned(table.agent))
 
     @property
     def totals(self) -> Totals:
@@ -247,6 +248,7 @@ class TableDriver:
         state, action, explored = self._at
         is_inside = table.learns_inside
         tick = None if reader.clock_key is None else self._clock
+        low, high = self.limits.low, self.limits.high
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is complete: if it is interrupted, a new episode begins
@@ -267,6 +269,8 @@ class TableDriver:
                     tick.advance(info, duration)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
+            if not low * duration <= reward <= high * duration:
+                low, high = self.limits.see(reward, duration)
             if is_inside:
                 left -= len(info["frames"]) - 1
                 position = self._inside((state, action, explored), info["frames"], terminated, truncated)
@@ -300,6 +304,7 @@ class TableDriver:
                 states[-1] = go_on
         for place, frame in enumerate(frames):
             here, there = states[place : place + 2]
+            self.limits.see(frame.reward, frame.duration)
             table.advance(here, action, frame.reward, frame.duration, there, explored, -1)
         return go_on, *table.draw(go_on)
 
@@ -346,6 +351,7 @@ class ObservingDriver:
     def __init__(self, agent: ObservingAgent, places: Places) -> None:
         self.agent, self.places, self.totals = agent, places, Totals()
         self.reader, self.seed, self.env = places.reader, places.seed, places.env
+        self.limits = RateLimits(self.rate)
 
     @property
     def rate(self) -> float:
@@ -378,6 +384,7 @@ class ObservingDriver:
             if len(steps.rewards):
                 agent.learn(steps)
                 self.totals = _counted(self.totals, steps)
+                self.limits.see_all(steps.rewards, steps.durations)
 
     def warnings(self) -> list[str]:
         """Return the warnings that are due."""

@@ -266,7 +266,8 @@ class Learner:
         `duration` is the time to train for; where to find the duration of a step is an argument
         of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the
         end; one that returns True ends the training. Ctrl-C ends it, too, between two steps; the
-        learner can then be used, saved and trained further. `progress` shows a bar on a terminal,
+        learner can then be used, saved and trained further. So does a learned rate far beyond every reward per unit
+        time that a step has had: it is impossible, and what is learned with it is wrong. `progress` shows a bar on a terminal,
         and lines elsewhere.
         """
         if (steps is None) == (duration is None):
@@ -290,15 +291,32 @@ class Learner:
                 driver.reader.time_must_pass(still)
                 if progress:
                     done = steps_done if unit == "steps" else passed
-                    advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
+                    wrong = " (impossible)" if driver.limits.sentence(self.rate) else ""
+                    advance(done, note=f"rate {self.rate:.4g}{wrong}, |Q| {self.largest_value:.3g}")
                 for sentence in driver.warnings():
                     warn(sentence)
                 wishes = [callback(self) for callback in called]  # call all of them
-                if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
+                if self._is_lost() or any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
         return self.totals
+
+    def _is_lost(self) -> bool:
+        """Warn if the rate is impossible; return whether it is so far off that to go on is of no use."""
+        limits, rate = self._driver.limits, self.rate
+        sentence, lost = limits.sentence(rate), limits.is_lost(rate)
+        if lost:
+            warn(
+                f"training stops after {self.totals.steps:,} steps: {sentence}; a smaller step size, another estimator or "
+                "another agent may help, and `best` is the best policy so far"
+            )
+        elif sentence and not limits.has_warned:
+            warn(
+                f"{sentence}; if it stays so, a smaller step size, another estimator or another agent may help"
+            )
+        limits.has_warned = limits.has_warned or sentence != ""
+        return lost
 
     def _advance(self, last: float, until: float, asked: list[int]) -> None:
         """Train up to a step or a time, and keep policies where that is due, wherever training was interrupted."""

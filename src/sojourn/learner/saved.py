@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
+
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.data.files import load_json
@@ -31,6 +33,7 @@ from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_ag
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
+from sojourn.learner.watch import RateLimits
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.door import told
 from sojourn.rules.random import Stream
@@ -94,10 +97,12 @@ class SavedNetwork(TypedDict):
 
 def write(path: Path, driver: Driver, past: Past) -> None:
     """Write everything needed to continue."""
+    limits = driver.limits
+    further = {"past": past.saved(), "limits": np.array([limits.first, limits.low, limits.high])}
     if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, {**_of_table(driver), "past": past.saved()})
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), "past": past.saved()})
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
 
 
 def _of_table(driver: TableDriver) -> Saved:
@@ -162,6 +167,7 @@ def read(
             driver = _restored_observer(contents, env, source, mask, agent)
         else:
             driver = _restored_table(contents, env, source, mask)
+        driver.limits = _restored_limits(contents.get("limits"), driver.limits.is_rate)
         return driver, Past.restored(contents.get("past"), driver)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
@@ -277,6 +283,17 @@ def _restored_observer(
     check_totals(driver.totals)
     places.restored(saved["lanes"])
     return driver
+
+
+def _restored_limits(saved: Any, is_rate: bool) -> RateLimits:
+    """Return the limits of the rate in a file; one of an older version has none, so nothing is known of steps before."""
+    if saved is None:
+        return RateLimits(0.0, -math.inf, math.inf, is_rate)
+    check_kind(Column, saved, "the limits of the rate")
+    if saved.shape != (3,) or np.isnan(saved).any():
+        raise ValueError(f"its limits of the rate are {shown(saved)}, which is impossible")
+    first, low, high = saved.tolist()
+    return RateLimits(first, low, high, is_rate)
 
 
 def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:

@@ -189,7 +189,11 @@ def _of_table(
         aim=aim_of(agent.method) if hasattr(agent, "method") else "",
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
-    warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
+    warnings = [
+        *watcher.said,
+        *_impossible(driver),
+        *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few),
+    ]
     warnings += [*_still_moving(found, earlier, scale), *_unseen(verdict, guessed, reader.states.num_states)]
     return verdict._replace(warnings=tuple(warnings))
 
@@ -232,7 +236,7 @@ def _of_observer(
         baseline=compare(driver.act),
     )
     more = _warnings(verdict, rate, max(abs(found.rate), abs(rate)), 1.0)
-    return verdict._replace(warnings=(*driver.warnings(), *more))
+    return verdict._replace(warnings=(*driver.warnings(), *_impossible(driver), *more))
 
 
 # --- A user's policy ----------------------------------------------------------------
@@ -328,6 +332,11 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
         )
     return warnings
+
+
+def _impossible(driver: Driver) -> list[str]:
+    sentence = driver.limits.sentence(driver.rate)
+    return [sentence] if sentence else []
 
 
 def _unseen(found: Verdict, guessed: float, num_states: int) -> list[str]:
