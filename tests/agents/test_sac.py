@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from scipy.linalg import solve_discrete_are
 
 import sojourn as sj
-from sojourn.worlds.continuous import Hold, UpdateOrWait
-from sojourn.worlds.protocol import gain, optimal
 
 # The same types as in the tests of network agents, so that nothing has to be compiled again.
 QUICK: dict[str, Any] = {"hidden": (16,), "batch": 32, "warm_up": 200, "precision": "double"}

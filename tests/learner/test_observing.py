@@ -420,9 +420,9 @@ def test_what_a_vector_returns_must_fit_it(place: int, thing: Any, part: str) ->
 
 
 def test_the_learner_chooses_by_the_spaces() -> None:
-    """The default is a table for discrete observations or bins, deep Q for continuous observations, PPO for continuous actions."""
+    """The default is a table for discrete observations or bins, PPO for continuous observations or actions."""
     assert "ppo" in sj.Learner(Count(continuous=True)).chosen
-    assert sj.Learner(Wear()).chosen.startswith("deep_q, because")
+    assert sj.Learner(Wear()).chosen.startswith("ppo, because")
     assert "deep_q" not in sj.Learner(Maze()).chosen
     assert sj.Learner(Wear(), bins=[[0.0, 0.5, np.inf]]).states.num_states == 2
 

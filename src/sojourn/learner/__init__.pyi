@@ -1,5 +1,6 @@
 """The public names, by the file that defines them."""
 
+from sojourn.learner.best import BestPolicy
 from sojourn.learner.comparing import Comparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.learner import Learner
@@ -9,6 +10,7 @@ from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 
 __all__ = [
+    "BestPolicy",
     "Comparison",
     "Evaluation",
     "LearnedPolicy",

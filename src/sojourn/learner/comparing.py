@@ -26,6 +26,7 @@ from scipy.special import stdtrit
 from sojourn.data.numbers import finite, listed, shown, unmasked, whole, within
 from sojourn.envs.protocol import Element
 from sojourn.envs.reader import Reader, TableReader
+from sojourn.learner.best import BestPolicy
 from sojourn.learner.driver import Choose
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.long_run import MicroBatches
@@ -137,6 +138,8 @@ class RuleSearch(NamedTuple):
 
 def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
     """Return a user's rule in a form that can be followed, or raise an error that says what is wrong with it."""
+    if isinstance(given, BestPolicy):
+        return given.to_follow(0)
     act: Any = getattr(given, "act", None)
     if not isinstance(reader, TableReader):
         if callable(act):

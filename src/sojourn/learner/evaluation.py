@@ -23,6 +23,7 @@ from sojourn.learner.driver import Choose, interruptible
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
+_HOW = {"": "", "mode": " by the mode of its policy", "drawn": " with actions drawn from its policy"}
 _LOOKS = 0.2  # seconds between progress updates
 _TRAIL = 50_000  # steps that are enough to see whether the past matters
 
@@ -34,13 +35,14 @@ class Evaluation(NamedTuple):
     confidence interval at the `level`, provided the run has seen everything that matters. A run of fewer than
     2,000 steps, one whose halves disagree, or any run in a slow system can be too short for one; then `low` and
     `high` are None, and `needed` is roughly how long to follow the policy instead. `sentence` puts all this in
-    words.
+    words. `actions` says how a policy that can draw its actions took them: "drawn", or "mode", always the likeliest
+    (the mean, if they are continuous); it is empty for any other policy.
 
     >>> seen = MicroBatches()
     >>> for reward in [1.0, 3.0] * 1000:
     ...     seen.add(reward, duration=2.0)
     >>> evaluation(seen)
-    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=2000, duration=4000.0, needed=None)
+    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=2000, duration=4000.0, needed=None, actions='')
     >>> evaluation(seen).sentence
     '1 per unit time, 95 % interval 1 to 1 if the run has seen all that matters (2,000 steps)'
     """
@@ -52,11 +54,12 @@ class Evaluation(NamedTuple):
     steps: int
     duration: float
     needed: float | None
+    actions: str = ""
 
     @property
     def sentence(self) -> str:
         """The result in words."""
-        found = f"{self.rate:.6g} per unit time"
+        found = f"{self.rate:.6g} per unit time{_HOW[self.actions]}"
         if self.needed is None:
             inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
             return f"{found}, {inside} if the run has seen all that matters ({self.steps:,} steps)"
@@ -66,10 +69,12 @@ class Evaluation(NamedTuple):
         )
 
 
-def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
-    """Return the evaluation of a run."""
+def evaluation(seen: MicroBatches, level: float = 0.95, actions: str = "") -> Evaluation:
+    """Return the evaluation of a run, whose actions may be the mode of a policy or drawn from it."""
     found = seen.interval(level)
-    return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
+    return Evaluation(
+        found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed, actions
+    )
 
 
 class Pacer:

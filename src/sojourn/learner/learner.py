@@ -32,6 +32,7 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
 from sojourn.envs.states import Bins, Tabulation
 from sojourn.learner import saved
+from sojourn.learner.best import BestPolicy, Past, found_best, time_needed
 from sojourn.learner.choice import (
     EnvironmentSource,
     MakeAgent,
@@ -58,7 +59,7 @@ from sojourn.learner.comparing import (
     seeds_of,
     student,
 )
-from sojourn.learner.driver import Driver, ObservingDriver, TableDriver, interruptible
+from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
@@ -66,6 +67,7 @@ from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.verdict import Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
+from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.random import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
@@ -74,6 +76,7 @@ from sojourn.runs.recording import Totals
 __all__ = ["Callback", "Learner", "saved_environment"]
 
 _BLOCK = 1000  # steps between callbacks, progress reports and warnings
+_MEASURED = 10_000.0  # steps of training; the best policy is measured for as long as they took
 _INF = math.inf
 
 Callback = Callable[["Learner"], object]
@@ -131,10 +134,11 @@ class Learner:
             table = TableAgent(made, streams(seed, 2)[1])
             hidden = HiddenActions(table.q, reader.mask_name)
             driver = TableDriver(reader, table, hidden, Trace(supply.env, seed))
-        self._begin(supply, driver, sentence)
+        self._begin(supply, driver, sentence, Past())
 
-    def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
-        self._supply, self._driver, self._chosen = supply, driver, chosen
+    def _begin(self, supply: Supply, driver: Driver, chosen: str, past: Past) -> None:
+        self._supply, self._driver, self._chosen, self._past = supply, driver, chosen, past
+        self._draw: tuple[object, Choose] | None = None  # from the agent's policy, for `act(sample=True)`
         self._has_guessed = False  # whether `act` has warned about an unvisited state
 
     @property
@@ -210,11 +214,15 @@ class Learner:
         """The largest |Q|, or the largest weight of a network."""
         return self._driver.largest_value
 
-    def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
+    def act(self, obs: Element, action_mask: ArrayLike | None = None, *, sample: bool = False) -> Any:
         """Return the best action for an observation, of those that a mask allows.
 
-        It warns the first time that the state was never visited in training; see `known`.
+        If the agent has learned a policy, as `ppo` does, that is the likeliest action, or the mean of a continuous
+        one; with `sample`, it is drawn from the policy instead. It warns the first time that the state was never
+        visited in training; see `known`.
         """
+        if sample:
+            return self._drawing(self.seed)(obs, action_mask)
         action = self._driver.act(obs, action_mask)
         if not self._has_guessed and isinstance(self._driver, TableDriver) and not self.known(obs):
             self._has_guessed = True
@@ -223,6 +231,22 @@ class Learner:
                 "this is so whenever known(obs) is False"
             )
         return action
+
+    def _drawing(self, seed: int) -> Choose:
+        """Return the present policy, with actions drawn from it; `act` goes on with its draws as long as it is the same."""
+        self._must_be_stochastic()
+        state = self._driver.totals.steps, seed
+        if self._draw is None or self._draw[0] != state:
+            self._draw = state, self._driver.chooser(None, seed)
+        return self._draw[1]
+
+    def _must_be_stochastic(self) -> None:
+        if not self._driver.is_stochastic:
+            name = getattr(self.agent, "kind", "") or type(self.agent).__name__
+            raise ValueError(
+                f"sample is True, but {name} has no policy to draw actions from, only values; leave sample out, or use an "
+                "agent that learns a policy, such as ppo"
+            )
 
     def known(self, obs: Element) -> bool:
         """Whether the state of an observation was visited in training."""
@@ -241,7 +265,8 @@ class Learner:
 
     def _learned(self) -> LearnedPolicy:
         driver = self._table
-        return policy_of(self.states, driver.reader.first_action, driver.table, driver.hidden)
+        table = driver.table
+        return policy_of(self.states, driver.reader.first_action, table.q, driver.hidden, table.visits)
 
     # --- Training ---
 
@@ -258,7 +283,8 @@ class Learner:
         `duration` is the time to train for; where to find the duration of a step is an argument
         of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the
         end; one that returns True ends the training. Ctrl-C ends it, too, between two steps; the
-        learner can then be used, saved and trained further. `progress` shows a bar on a terminal,
+        learner can then be used, saved and trained further. So does a learned rate far beyond every reward per unit
+        time that a step has had: it is impossible, and what is learned with it is wrong. `progress` shows a bar on a terminal,
         and lines elsewhere.
         """
         if (steps is None) == (duration is None):
@@ -276,21 +302,45 @@ class Learner:
             still = 0  # steps since time last advanced, in whole blocks
             while not asked and driver.totals.steps < last and driver.totals.duration < until:
                 taken, clock = driver.totals.steps, driver.totals.duration
-                driver.advance(min(last, taken + _BLOCK), until, asked)
+                self._advance(min(last, taken + _BLOCK), until, asked)
                 steps_done, passed = driver.totals.steps - taken, driver.totals.duration - clock
                 still = 0 if passed > 0.0 else still + steps_done
                 driver.reader.time_must_pass(still)
                 if progress:
                     done = steps_done if unit == "steps" else passed
-                    advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
+                    wrong = " (impossible)" if driver.limits.sentence(self.rate) else ""
+                    advance(done, note=f"rate {self.rate:.4g}{wrong}, |Q| {self.largest_value:.3g}")
                 for sentence in driver.warnings():
                     warn(sentence)
                 wishes = [callback(self) for callback in called]  # call all of them
-                if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
+                if self._is_lost() or any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
         return self.totals
+
+    def _is_lost(self) -> bool:
+        """Warn if the rate is impossible; return whether it is so far off that to go on is of no use."""
+        limits, rate = self._driver.limits, self.rate
+        sentence, lost = limits.sentence(rate), limits.is_lost(rate)
+        if lost:
+            warn(
+                f"training stops after {self.totals.steps:,} steps: {sentence}; a smaller step size, another estimator or "
+                "another agent may help, and `best` is the best policy so far"
+            )
+        elif sentence and not limits.has_warned:
+            warn(
+                f"{sentence}; if it stays so, a smaller step size, another estimator or another agent may help"
+            )
+        limits.has_warned = limits.has_warned or sentence != ""
+        return lost
+
+    def _advance(self, last: float, until: float, asked: list[int]) -> None:
+        """Train up to a step or a time, and keep policies where that is due, wherever training was interrupted."""
+        driver, past = self._driver, self._past
+        while not asked and driver.totals.steps < last and driver.totals.duration < until:
+            driver.advance(min(last, past.due), until, asked)
+            past.note(driver)
 
     # --- Evaluation ---
 
@@ -299,6 +349,7 @@ class Learner:
         *,
         duration: float,
         policy: GivenPolicy | None = None,
+        sample: bool = False,
         env: EnvironmentSource | None = None,
         seed: int = 1,
         level: float = 0.95,
@@ -306,7 +357,9 @@ class Learner:
     ) -> Evaluation:
         """Return what the greedy policy earns per unit time, with a confidence interval.
 
-        `policy` is one to follow instead, as `baseline` in `verdict`, such as one that `load_policy` returns.
+        `policy` is one to follow instead, as `baseline` in `verdict`, such as `best` or one that `load_policy`
+        returns. If the agent has learned a policy that can draw its actions, `sample` says whether it does or takes
+        the likeliest ones; `actions` of the result says which was measured.
 
         The policy is followed for the time `duration`, without learning, in a new environment or a copy, or
         in `env`; the learner does not change. In a slow system that time may be too short for an interval;
@@ -317,9 +370,76 @@ class Learner:
         seed = whole("seed", seed, least=0)
         driver = self._driver
         with self._supply.another(env) as other, paced(until, progress) as pacer:
-            choose = driver.greedy() if policy is None else chooser(policy, driver.reader, "policy")
+            choose, way = self._policy_to_follow(policy, sample, seed)
             seen, _ = followed(other, driver.reader, pacer, choose, until, seed)
-        return evaluation(seen, level)
+        return evaluation(seen, level, way)
+
+    def _policy_to_follow(self, policy: GivenPolicy | None, sample: bool, seed: int) -> tuple[Choose, str]:
+        """Return a given policy or the present one, and how it takes its actions."""
+        driver = self._driver
+        if policy is not None and sample:
+            raise ValueError(
+                "sample is for the learner's own policy; leave it out, as a given policy acts as it does"
+            )
+        if isinstance(policy, BestPolicy):
+            return policy.to_follow(seed), policy.evaluation.actions
+        if policy is not None:
+            return chooser(policy, driver.reader, "policy"), ""
+        if sample:
+            self._must_be_stochastic()
+            return driver.chooser(None, seed), "drawn"
+        return driver.greedy(), "mode" if driver.is_stochastic else ""
+
+    @property
+    def best(self) -> BestPolicy:
+        """The best policy in the course of the training.
+
+        The learner keeps 8 to 15 policies from the course of its training, evenly spaced. The best of these and the
+        present one is found when it is first asked for, and again after further training, as `find_best` does without
+        arguments; see there.
+        """
+        choice = self._past.choice
+        if choice is None or choice.trained != self.totals.steps:
+            return self.find_best()
+        return BestPolicy(self._driver, choice, self.seed)
+
+    def find_best(
+        self,
+        *,
+        duration: float | None = None,
+        sample: bool | None = None,
+        env: EnvironmentSource | None = None,
+        seed: int = 1,
+        level: float = 0.95,
+        progress: bool = False,
+    ) -> BestPolicy:
+        """Find the best policy in the course of the training, and measure what it earns.
+
+        All policies that were kept are followed without learning in the same held-out episodes, then the better half
+        of them for longer in others, and so on. The winner is then measured for the time `duration` in further
+        episodes, so that its rate is not too good; by default, for as long as 10,000 steps took in training. Each
+        round of the choice takes twice as long. The episodes are those of a new environment or a copy, or of `env`. A
+        policy that can draw its actions is tried in both ways, unless `sample` says in which. The learner does not
+        change, but remembers the policy as `best`, also in its file.
+        """
+        driver, totals, level = self._driver, self.totals, proper_fraction("level", level)
+        seed = whole("seed", seed, least=0)
+        if duration is None:
+            duration = _MEASURED * totals.duration / totals.steps if totals.duration else _MEASURED
+        until = _how_long("find_best", duration)
+        ways = ["drawn" if sample else "mode"] if driver.is_stochastic else [""]
+        if sample:
+            self._must_be_stochastic()
+        elif sample is None and driver.is_stochastic:
+            ways = ["mode", "drawn"]
+        total = time_needed(driver, self._past, until, ways)
+        with self._supply.another(env) as other, paced(total, progress) as pacer:
+
+            def follow(choose: Choose, time: float, episode: int) -> MicroBatches:
+                return followed(other, driver.reader, pacer, choose, time, episode)[0]
+
+            self._past.choice = found_best(driver, self._past, follow, until, seed, ways, level)
+        return self.best
 
     def verdict(
         self,
@@ -451,7 +571,7 @@ class Learner:
         The file contains only data. A `duration` or an `action_mask` that is a function is not saved; pass it
         to `load` again.
         """
-        saved.write(Path(path), self._driver)
+        saved.write(Path(path), self._driver, self._past)
 
     @classmethod
     def load(
@@ -471,8 +591,8 @@ class Learner:
         state from the file.
         """
         supply, learner = Supply(env), cls.__new__(cls)
-        driver = saved.read(Path(path), supply, duration, action_mask, agent)
-        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - its own class
+        driver, past = saved.read(Path(path), supply, duration, action_mask, agent)
+        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved", past)  # noqa: SLF001 - its own class
         return learner
 
 

@@ -23,7 +23,7 @@ from sojourn.data.numbers import shown
 from sojourn.envs.protocol import Element
 from sojourn.envs.reader import checked_mask
 from sojourn.envs.states import MOST_STATES, Description, Tabulation
-from sojourn.learner.table_agent import HiddenActions, TableAgent
+from sojourn.learner.table_agent import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -166,13 +166,13 @@ class LearnedPolicy:
 
 
 def policy_of(
-    states: Tabulation, first_action: int, table: TableAgent, hidden: HiddenActions
+    states: Tabulation, first_action: int, q: Floats, hidden: HiddenActions, visits: Floats
 ) -> LearnedPolicy:
     """Return the policy of an agent. A hidden action keeps its value if it was ever tried."""
-    values = table.q[: states.num_states].copy()
-    for state, action in np.argwhere((values == -np.inf) & (table.visits > 0.0)).tolist():
+    values = q[: states.num_states].copy()
+    for state, action in np.argwhere((values == -np.inf) & (visits > 0.0)).tolist():
         values[state, action] = hidden.values(state)[action]
-    return LearnedPolicy(states, first_action, values, table.visits.copy())
+    return LearnedPolicy(states, first_action, values, visits.copy())
 
 
 def _checked(data: PolicyFile) -> tuple[Floats, Floats]:

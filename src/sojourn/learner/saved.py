@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
+
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.data.files import load_json
@@ -26,10 +28,12 @@ from sojourn.envs.states import Description, Tabulation, action_count, first_act
 from sojourn.exact.policy_files import FORMAT as SOLVED
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.best import Past
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
+from sojourn.learner.watch import RateLimits
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.door import told
 from sojourn.rules.random import Stream
@@ -91,12 +95,14 @@ class SavedNetwork(TypedDict):
     env: SavedEnvironment | None
 
 
-def write(path: Path, driver: Driver) -> None:
+def write(path: Path, driver: Driver, past: Past) -> None:
     """Write everything needed to continue."""
+    limits = driver.limits
+    further = {"past": past.saved(), "limits": np.array([limits.first, limits.low, limits.high])}
     if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, _of_table(driver))
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, _of_observer(driver))
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
 
 
 def _of_table(driver: TableDriver) -> Saved:
@@ -145,8 +151,8 @@ def read(
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
-) -> Driver:
-    """Restore the driver that a file describes, in environments like the saved ones.
+) -> tuple[Driver, Past]:
+    """Restore the driver that a file describes, in environments like the saved ones, and its past.
 
     Arguments override what the file says, or supply what it cannot hold.
     """
@@ -156,9 +162,13 @@ def read(
         check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
         source = _given("duration", contents["duration"], duration)
         mask = _given("action mask", contents["action_mask"], action_mask)
+        driver: Driver
         if is_network:
-            return _restored_observer(contents, env, source, mask, agent)
-        return _restored_table(contents, env, source, mask)
+            driver = _restored_observer(contents, env, source, mask, agent)
+        else:
+            driver = _restored_table(contents, env, source, mask)
+        driver.limits = _restored_limits(contents.get("limits"), driver.limits.is_rate)
+        return driver, Past.restored(contents.get("past"), driver)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
     except MemoryError:
@@ -199,7 +209,7 @@ def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy
         (table, hidden), states = _restored_agent(contents), Tabulation(contents["states"])
         if states.num_states != len(table.q):
             raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")  # noqa: TRY301
-        return policy_of(states, contents["first_action"], table, hidden)
+        return policy_of(states, contents["first_action"], table.q, hidden, table.visits)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -275,6 +285,17 @@ def _restored_observer(
     check_totals(driver.totals)
     places.restored(saved["lanes"])
     return driver
+
+
+def _restored_limits(saved: Any, is_rate: bool) -> RateLimits:
+    """Return the limits of the rate in a file; one of an older version has none, so nothing is known of steps before."""
+    if saved is None:
+        return RateLimits(0.0, -math.inf, math.inf, is_rate)
+    check_kind(Column, saved, "the limits of the rate")
+    if saved.shape != (3,) or np.isnan(saved).any():
+        raise ValueError(f"its limits of the rate are {shown(saved)}, which is impossible")
+    first, low, high = saved.tolist()
+    return RateLimits(first, low, high, is_rate)
 
 
 def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:

@@ -190,7 +190,11 @@ def _of_table(
         memory=None if past is None else past.memory,
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
-    warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
+    warnings = [
+        *watcher.said,
+        *_impossible(driver),
+        *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few),
+    ]
     warnings += [*_still_moving(found, earlier, scale), *_unseen(verdict, guessed, reader.states.num_states)]
     if past is not None and past.left_out:
         warnings.append(past.left_out)
@@ -225,7 +229,8 @@ def _of_observer(
     driver: ObservingDriver, env: Environment, level: float, run: Follow, compare: Compare
 ) -> Verdict:
     """Return the verdict on an agent of observations, which has neither pairs to count nor a table."""
-    found, rate = evaluation(run(driver.act)[0], level), driver.rate
+    way = "mode" if driver.is_stochastic else ""
+    found, rate = evaluation(run(driver.act)[0], level, way), driver.rate
     best = getattr(env.unwrapped, "gain", None)
     verdict = Verdict(
         evaluation=found,
@@ -234,7 +239,7 @@ def _of_observer(
         baseline=compare(driver.act),
     )
     more = _warnings(verdict, rate, max(abs(found.rate), abs(rate)), 1.0)
-    return verdict._replace(warnings=(*driver.warnings(), *more))
+    return verdict._replace(warnings=(*driver.warnings(), *_impossible(driver), *more))
 
 
 def _compared(
@@ -283,6 +288,11 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
         )
     return warnings
+
+
+def _impossible(driver: Driver) -> list[str]:
+    sentence = driver.limits.sentence(driver.rate)
+    return [sentence] if sentence else []
 
 
 def _unseen(found: Verdict, guessed: float, num_states: int) -> list[str]:
