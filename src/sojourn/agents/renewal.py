@@ -30,6 +30,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.constructors import Sides, estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit
@@ -42,6 +43,7 @@ from sojourn.agents.values.protocol import (
     entries,
     is_available,
     is_sound,
+    maskable,
     move,
     nth_available,
     num_missing,
@@ -55,6 +57,7 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.agents.values.tiles import bounds_of, tiled
 from sojourn.data.numbers import at_least_zero, finite
+from sojourn.deploy.tiles import TileSet
 from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Flags, Floats, Ints
@@ -152,6 +155,15 @@ def emptied_surplus(values: Surplus) -> Surplus:
     return Surplus(emptied(values.rewards), emptied(values.times), 0.0)
 
 
+@actor.register
+def actor_of_surplus(values: Surplus) -> list[TileSet]:
+    """The rewards, and minus the price of the durations, which must be tiles."""
+    rewards, times = actor(values.rewards), actor(values.times)
+    assert isinstance(rewards, list)
+    assert isinstance(times, list)
+    return [*rewards, *(each._replace(factor=-values.price * each.factor) for each in times)]
+
+
 @restricted.register
 def restricted_surplus(values: Surplus, available: Flags) -> Surplus:
     """Mean rewards of -inf for actions that are not available."""
@@ -162,6 +174,12 @@ def restricted_surplus(values: Surplus, available: Flags) -> Surplus:
 def entries_of_surplus(values: Surplus) -> Floats:
     """A new array; writing into it changes nothing."""
     return entries(values.rewards) - values.price * entries(values.times)
+
+
+@maskable.register
+def maskable_surplus(values: Surplus) -> Floats:
+    """The mean rewards, as the surpluses are computed anew."""
+    return maskable(values.rewards)
 
 
 @reads_vectors.register

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sojourn.agents.acting import Actor, actor
 from sojourn.agents.networks.base import CompiledAgent, as_saved, written_over
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
 from sojourn.agents.protocol import Agent, draw, learn, ready_agent
@@ -67,6 +68,10 @@ class VectorObserver(CompiledAgent):
         """The estimator of the rate as it is now."""
         estimator: Rate = canonical(take(self._memory.rate, 0))
         return estimator
+
+    def actor(self) -> Actor:
+        """Return what acts by the agent's values, for a policy file."""
+        return actor(self.agent.values)
 
     def learn(self, transitions: Transitions) -> None:
         """Learn from these transitions, one after the other."""

@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.protocol import Memory
 from sojourn.data.hints import check_kind
+from sojourn.deploy.policy import About
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element
 from sojourn.learner.driver import Choose, Driver, TableDriver
 from sojourn.learner.evaluation import Evaluation, evaluation
-from sojourn.learner.policy import LearnedPolicy, policy_of
+from sojourn.learner.policy import LearnedPolicy, about, observing_policy, policy_of
 from sojourn.rules.long_run import MicroBatches
 
 _FIRST_DISTANCE = 1000  # steps
@@ -198,8 +199,18 @@ class BestPolicy:
         return self._learned().table(exact_model(self._driver.env))
 
     def write(self, path: str | Path) -> None:
-        """Write the policy to a .csv file, as a table, or to a .json file, which `load_policy` reads."""
-        self._learned().write(path, exact_model(self._driver.env))
+        """Write the policy as `Learner.write_policy` does: to a .json file, which `load_policy` reads, or in other forms."""
+        driver = self._driver
+        if isinstance(driver, TableDriver):
+            self._learned().write(path, exact_model(driver.env))
+        else:
+            observing_policy(self.agent, *driver.reader.forms(), self._about()).write(path)
+
+    def _about(self) -> About:
+        """Return the facts of this policy; time and reward of its training were not kept."""
+        facts: About = {**about(self._driver, None), "steps": self.steps}
+        del facts["duration"], facts["reward"]
+        return facts
 
     def _learned(self) -> LearnedPolicy:
         driver = self._driver
@@ -208,7 +219,9 @@ class BestPolicy:
                 "this policy is that of an agent that observes, and has no table of states; `agent` acts by it"
             )
         reader = driver.reader
-        return policy_of(reader.states, reader.first_action, *driver.table_of(self._choice.policy))
+        return policy_of(
+            reader.states, reader.first_action, *driver.table_of(self._choice.policy), self._about()
+        )
 
     def __repr__(self) -> str:
         return f"<the policy after {self.steps:,} steps of training: {self.evaluation.sentence}>"

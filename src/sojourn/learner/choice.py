@@ -254,19 +254,24 @@ def observing_agent(given: Any, options: Mapping[str, Any], places: Places) -> O
 def _made(given: Any, options: dict[str, Any], places: Places) -> ObservingAgent:
     reader = places.reader
     spaces = Spaces(reader.num_inputs, reader.num_actions, reader.low, reader.high, places.count, places.seed)
-    if callable(given) and "spaces" in _takes(given):
-        agent: ObservingAgent = given(spaces=spaces, **options)
-        return agent
     if callable(given) and not isinstance(given, tuple):
-        if is_listed(reader.space):
+        if "spaces" not in _takes(given) and is_listed(reader.space):
             raise ValueError(
                 f"the observations are of {shown(reader.space)} and can be listed; use an agent with a table"
             )
-        return _of_vectors(given, spaces, reader.bounds, options)
+        return made_for(given, spaces, reader.bounds, options)
     _must_be_none(options)
     value: Any = given
     made: ObservingAgent = VectorObserver(value, spaces) if is_value(given) else given
     return made
+
+
+def made_for(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> ObservingAgent:
+    """Construct an agent of observations for spaces; these bounds of the observations are for tiles."""
+    if "spaces" in _takes(make):
+        agent: ObservingAgent = make(spaces=spaces, **options)
+        return agent
+    return _of_vectors(make, spaces, bounds, options)
 
 
 def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> VectorObserver:

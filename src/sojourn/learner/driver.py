@@ -24,16 +24,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.agents.networks.base import NetworkAgent, check_arrays
+from sojourn.agents.networks.base import check_arrays
 from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
-from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
 from sojourn.envs.epochs import Frame
 from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
+from sojourn.learner.facts import OURS, Recipe
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.watch import RateLimits, Seen, Watcher, rate_is_learned
 from sojourn.rules.arrays import Floats
@@ -45,7 +45,6 @@ Position: TypeAlias = tuple[int, int, bool]
 Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
-OURS = (NetworkAgent, VectorObserver)  # agents that know how they were constructed
 _INF = math.inf
 _STORM = 1.0  # seconds: a key held down causes many signals, which count as one
 
@@ -106,6 +105,7 @@ class TableDriver:
             options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
         self.limits = RateLimits(table.rate, is_rate=rate_is_learned(table.agent))
+        self.recipe: Recipe | None = None  # of the agent; learners of 0.2 do not say
 
     @property
     def totals(self) -> Totals:
@@ -125,7 +125,7 @@ class TableDriver:
     @property
     def q(self) -> Floats:
         """The values of states by actions."""
-        return self.table.q[: self.reader.states.num_states]
+        return self.table.values[: self.reader.states.num_states]
 
     @property
     def largest_value(self) -> float:
@@ -177,7 +177,12 @@ class TableDriver:
 
     def policy(self) -> Memory:
         """Return what decides about actions, and how often each pair was visited."""
-        return {"q": self.q.copy(), "hidden": self.hidden.to_dict(), "visits": self.table.visits.copy()}
+        hidden = self.hidden.to_dict()
+        if self.table.worth is not None:  # masks write elsewhere than into the values
+            hidden["values"] = np.array(
+                [self.hidden.values(state)[action] for state, action in hidden["places"]]
+            )
+        return {"q": self.q.copy(), "hidden": hidden, "visits": self.table.visits.copy()}
 
     def table_of(self, policy: Memory) -> tuple[Floats, HiddenActions, Floats]:
         """Return the values, the hidden actions and the visits of a policy that was kept, or say why it does not fit."""
@@ -340,7 +345,7 @@ class TableDriver:
         values = self.hidden.seen_through(state, mask)
         if self.table.spare < 0:
             self.table.make_spare()
-            self.hidden.q = self.q
+            self.hidden.q = self.table.q[: self.table.spare]
         self.table.q[self.table.spare] = values
         return self.table.spare
 
@@ -352,6 +357,7 @@ class ObservingDriver:
         self.agent, self.places, self.totals = agent, places, Totals()
         self.reader, self.seed, self.env = places.reader, places.seed, places.env
         self.limits = RateLimits(self.rate)
+        self.recipe: Recipe | None = None
 
     @property
     def rate(self) -> float:

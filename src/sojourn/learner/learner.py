@@ -27,10 +27,12 @@ from numpy.typing import ArrayLike
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.data.numbers import positive, proper_fraction, shown, whole
+from sojourn.deploy.policy import About
+from sojourn.deploy.states import Tabulation
 from sojourn.envs.places import Trace, exact_model, places_of
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
-from sojourn.envs.states import Bins, Tabulation
+from sojourn.envs.states import Bins
 from sojourn.learner import saved
 from sojourn.learner.best import BestPolicy, Past, found_best, time_needed
 from sojourn.learner.choice import (
@@ -61,7 +63,8 @@ from sojourn.learner.comparing import (
 )
 from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
-from sojourn.learner.policy import LearnedPolicy, policy_of
+from sojourn.learner.facts import recipe_of, recipe_of_agent
+from sojourn.learner.policy import LearnedPolicy, about, observing_policy, policy_of
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.verdict import Verdict, judged
@@ -126,14 +129,18 @@ class Learner:
             given, sentence = observer
             places = places_of(supply.env, seed, duration, action_mask, clock)
             driver = ObservingDriver(observing_agent(given, options, places), places)
+            make = given
         else:
             reader = TableReader(supply.single, duration, action_mask, clock, bins)
             options = with_courses(agent, options, supply.single)
             # Agents that observe are not among these.
             made, sentence = chosen_agent(agent, options, reader.states.num_states, reader.num_actions)  # type: ignore[arg-type]
+            make = sentence.partition(",")[0] if agent is None or isinstance(agent, str) else agent
             table = TableAgent(made, streams(seed, 2)[1])
-            hidden = HiddenActions(table.q, reader.mask_name)
+            hidden = HiddenActions(table.q, reader.mask_name, table.worth)
             driver = TableDriver(reader, table, hidden, Trace(supply.env, seed))
+        is_made = not isinstance(make, str) and (not callable(make) or isinstance(driver.agent, type(make)))
+        driver.recipe = recipe_of_agent(driver.agent) if is_made else recipe_of(make, options)
         self._begin(supply, driver, sentence, Past())
 
     def _begin(self, supply: Supply, driver: Driver, chosen: str, past: Past) -> None:
@@ -260,13 +267,27 @@ class Learner:
         return self._learned().table(exact_model(self.env))
 
     def write_policy(self, path: str | Path) -> None:
-        """Write the policy to a .csv file, as a table, or to a .json file, which `load_policy` reads."""
-        self._learned().write(path, exact_model(self.env))
+        """Write the policy to a .json file, which `load_policy` reads, here and in `sojourn.deploy`.
+
+        A table can also be written to a .csv file; a network to a .onnx file, for other programs, or to a .py file, a module
+        that needs nothing but NumPy.
+        """
+        if isinstance(self._driver, TableDriver):
+            self._learned().write(path, exact_model(self.env))
+        else:
+            agent, forms = self._driver.agent, self._driver.reader.forms()
+            observing_policy(agent, *forms, self._about()).write(path)
 
     def _learned(self) -> LearnedPolicy:
         driver = self._table
         table = driver.table
-        return policy_of(self.states, driver.reader.first_action, table.q, driver.hidden, table.visits)
+        return policy_of(
+            self.states, driver.reader.first_action, table.values, driver.hidden, table.visits, self._about()
+        )
+
+    def _about(self) -> About:
+        described = saved.described(self.env)
+        return about(self._driver, None if described is None else described["id"])
 
     # --- Training ---
 

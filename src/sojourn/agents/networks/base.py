@@ -20,10 +20,12 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.acting import Actor, actor
 from sojourn.agents.exploration import Decay, Exploration, Linear, exploration_of
 from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron, Reals
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions
 from sojourn.data.numbers import fraction, shown, unmasked, whole
+from sojourn.deploy.networks import Head, Network
 from sojourn.rates.centred import Centred, MeanDuration, levelled_by, own_value, timed
 from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
@@ -227,6 +229,12 @@ def settle(known: Earnings, level: float, share: float) -> None:
     put(known.rate, 0, levelled_by(take(known.rate, 0), level * float(known.unit[0]), share))
 
 
+def acting_network(head: Head, network: Perceptron, seen: Moments, *bounds: Floats) -> Network:
+    """Return a copy of what acts: the network with its head, the units of its inputs, and the bounds of its points."""
+    sides: list[Any] = [array.copy() for array in (network.weights, seen.centres, seen.units, *bounds)]
+    return Network(head, network.widths.tolist(), *sides)
+
+
 # --- The agent ---------------------------------------------------------------------------
 
 
@@ -300,6 +308,10 @@ class CompiledAgent(ABC):
     def greedy(self, observations: ArrayLike, allowed: ArrayLike) -> Actions:
         """Return the best actions."""
         return self._chosen(observations, allowed, chance=False)[0]
+
+    def actor(self) -> Actor:
+        """Return what acts by what was learned, for a policy file."""
+        return actor(self._memory)
 
     def state(self) -> Memory:
         """Return all arrays by name."""
