@@ -176,7 +176,7 @@ def wrong_earnings(known: Earnings) -> str:
         or stumbling(canonical(take(known.rate, 0)))
         or infinite("earnings.carried", known.carried)
         or outside("earnings.square", known.square, 0.0, math.inf)
-        or outside("earnings.unit", known.unit, _SMALLEST, math.inf)
+        or outside("earnings.unit", known.unit, 0.0, math.inf)
     )
 
 
