@@ -20,7 +20,9 @@ def test_the_notebook_shows_what_it_is_kept_with() -> None:
     ]
     assert all(kind == notebook.RICH for cell in ran for kind, _ in cell)
     assert not any(re.search(r"(src|href)=.https?:", text) for cell in ran for _, text in cell)
-    said = "".join(out["text"] for cell in made["cells"] for out in cell.get("outputs", ()) if "text" in out)
+    said = "".join(
+        "".join(out["text"]) for cell in made["cells"] for out in cell.get("outputs", ()) if "text" in out
+    )
     assert "\rtraining: 100 % of 10,000 steps" in said, said
 
 

@@ -89,7 +89,12 @@ def solution_html(found: Solution) -> str:
         return _html([first], policy_map.sheet(drawn_total(found), _POINTS), found.table())
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
-        ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
+        low, high = number(found.lower, 8), number(found.upper, 8)
+        ends = (
+            f"proven to within {found.upper - found.lower:.1g}"
+            if low == high
+            else f"proven to lie between {low} and {high}"
+        )
     first = f"{_gain(found.gains)}, {ends} ({found.solver}, {number(found.seconds, 2)} s)"
     return _worth_html([first, *limit_lines(found), *found.findings], found.worth)
 
