@@ -67,6 +67,10 @@ def environment(folder: Path) -> Path:
     """Return the Python of an environment with stable-baselines3 and Sojourn, made if it is not there."""
     is_new = not folder.exists()
     python = networks.environment(folder)
+    if python is None:
+        raise SystemExit(
+            "stable-baselines3 cannot be installed here, and there is nothing to compare without it"
+        )
     if is_new:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
     return python

@@ -13,6 +13,7 @@ import epochs
 import fleet
 import house
 import measured
+import notebook
 import observed
 import pictures
 import published
@@ -71,6 +72,7 @@ def places() -> dict[str, Callable[[], str]]:
         **fleet.places(),
         **watching.places(),
         "<!-- house -->": house.table,
+        "<!-- notebook -->": notebook.page,
     }
 
 

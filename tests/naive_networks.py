@@ -1,4 +1,4 @@
-"""Deep Q and PPO once more, slowly: plain NumPy in float64, gradients by complex steps, straight from the formulas.
+"""Deep Q, PPO and SAC once more, slowly: plain NumPy in float64, gradients by complex steps, straight from the formulas.
 
 Only random numbers are drawn by Sojourn's own generator, in the documented order.
 """
@@ -89,7 +89,8 @@ class Units:
     def renewed(self, *networks: tuple[Any, tuple[int, ...], bool]) -> list[Any]:
         """Go over to the units of today; return the weights with which each network says what it said before.
 
-        A network comes with its widths, and whether its outputs are in units of rewards.
+        A network comes with its widths, and whether its outputs are in units of rewards. Inputs beyond the observation
+        stay as they are.
         """
         seen = np.array(self.observations)
         centre, deviation, scale = seen.mean(axis=0), seen.std(axis=0), math.sqrt(self.square)
@@ -98,9 +99,10 @@ class Units:
         refitted = []
         for given, widths, has_values in networks:
             weights, size = given.copy(), widths[0] * widths[1]
-            first = given[:size].reshape(widths[0], widths[1])
-            weights[size : size + widths[1]] += (centre - self.centre) / self.deviation @ first
-            weights[:size] = (first.T * deviation / self.deviation).T.ravel()
+            first, more = given[:size].reshape(widths[0], widths[1]), widths[0] - seen.shape[1]
+            shift = np.append((centre - self.centre) / self.deviation, np.zeros(more))
+            weights[size : size + widths[1]] += shift @ first
+            weights[:size] = (first.T * np.append(deviation / self.deviation, np.ones(more))).T.ravel()
             if has_values:
                 weights[-(widths[-2] + 1) * widths[-1] :] *= self.scale / scale
             refitted.append(weights)
@@ -270,3 +272,110 @@ class NaivePPO:
         policy_slope, critic_slope = slope(loss, self.policy), slope(miss, self.critic)
         self.policy = self.adams[0].moved(self.policy, policy_slope, step_size, 0.5)
         self.critic = self.adams[1].moved(self.critic, critic_slope, step_size, 0.5)
+
+
+class NaiveSAC:
+    """Soft actor-critic with a replay of everything, one batch after each step from the `warm_up`-th on.
+
+    `bounded` says in which dimensions of an action there are bounds.
+    """
+
+    def __init__(
+        self,
+        widths: tuple[int, ...],
+        *,
+        bounded: Any,
+        batch: int,
+        warm_up: int,
+        renewal: int,
+        most_resets: float,
+        seed: int,
+    ) -> None:
+        self.bounded = np.array(bounded)
+        self.dimensions = len(self.bounded)
+        self.widths = (*widths, 2 * self.dimensions)
+        self.critic_widths = (widths[0] + self.dimensions, *widths[1:], 1)
+        self.batch, self.warm_up, self.renewal, self.most_resets = batch, warm_up, renewal, most_resets
+        self.rng = stream(seed)
+        self.actor = first_weights(self.widths, self.rng, 0.01)
+        self.critics = [first_weights(self.critic_widths, self.rng) for _ in range(2)]
+        self.targets = [critic.copy() for critic in self.critics]
+        self.adams = [
+            Adam(len(self.actor)),
+            *(Adam(len(critic)) for critic in self.critics),
+            Adam(1),
+            Adam(1),
+        ]
+        self.log_alpha, self.cost = np.array([math.log(0.1)]), np.zeros(1)
+        self.resets = self.time = 0.0  # moving means
+        self.units, self.replay = Units(0.001, 0.1), []  # type: ignore[var-annotated]
+
+    def draw(self, observation: Any) -> Any:
+        return self.drawn(self.actor, self.units.normalised([observation]), self.noise(1))[0][0]
+
+    def noise(self, rows: int) -> Any:
+        return np.array([[normal(self.rng) for _ in range(self.dimensions)] for _ in range(rows)])
+
+    def drawn(self, actor: Any, inputs: Any, noise: Any) -> Any:
+        """Actions, and the logarithms of their densities by the change of variables."""
+        out = outputs(actor, self.widths, inputs)
+        mean, wide = out[:, : self.dimensions], out[:, self.dimensions :]
+        u = mean + np.exp(wide) * noise
+        density = np.exp(-((u - mean) ** 2) / (2 * np.exp(2 * wide))) / np.exp(wide) / math.sqrt(2 * math.pi)
+        density = np.where(self.bounded, density / (1 - np.tanh(u) ** 2), density)
+        return np.where(self.bounded, np.tanh(u), u), np.log(density).sum(axis=1)
+
+    def value(self, critics: Any, inputs: Any, points: Any) -> Any:
+        both = [outputs(w, self.critic_widths, np.column_stack([inputs, points]))[:, 0] for w in critics]
+        return np.where(np.real(both[0]) <= np.real(both[1]), both[0], both[1])
+
+    def learn(self, o: Any, a: Any, r: float, tau: float, o2: Any, ended: bool) -> None:
+        self.replay.append((o, a, r, tau, o2, ended))
+        self.units.observations.append(o)
+        self.units.earn(r, tau, True)
+        self.resets += 0.001 * (ended - self.resets)
+        self.time += 0.001 * (tau - self.time)
+        if len(self.replay) < self.warm_up:
+            return
+        if len(self.replay) == self.warm_up:
+            self.units.renewed()
+        elif len(self.replay) % self.renewal == 0:
+            scale, of_critics = self.units.scale, (self.critic_widths, True)
+            self.actor, *renewed = self.units.renewed(
+                (self.actor, self.widths, False), *((w, *of_critics) for w in (*self.critics, *self.targets))
+            )
+            self.critics, self.targets = renewed[:2], renewed[2:]
+            self.log_alpha = self.log_alpha + math.log(scale / self.units.scale)
+            self.cost = self.cost * scale / self.units.scale
+        chosen = [self.replay[integer(self.rng, len(self.replay))] for _ in range(self.batch)]
+        here = self.units.normalised([one[0] for one in chosen])
+        there = self.units.normalised([one[4] for one in chosen])
+        points = np.array([one[1] for one in chosen])
+        alpha, wanted = math.exp(self.log_alpha[0]), -1.0 * self.dimensions
+        following, logs = self.drawn(self.actor, there, self.noise(self.batch))
+        ahead = self.value(self.targets, there, following) - alpha * (logs + wanted)
+        rewards, taus, ends = (np.array([one[k] for one in chosen]) for k in (2, 3, 5))
+        aims = (rewards - self.units.rate * taus) / self.units.scale + ahead
+        aims -= self.cost * (ends - self.most_resets * taus)
+        self.units.level += 0.01 * (ahead.mean() * self.units.scale - self.units.level)
+        for k in range(2):
+
+            def miss(weights: Any) -> Any:
+                q = outputs(weights, self.critic_widths, np.column_stack([here, points]))[:, 0]
+                return ((q - aims) ** 2).mean() / 2
+
+            gradient = slope(miss, self.critics[k])
+            self.critics[k] = self.adams[1 + k].moved(self.critics[k], gradient, 0.001, 10.0)
+        noise = self.noise(self.batch)
+
+        def loss(weights: Any) -> Any:
+            again, logs = self.drawn(weights, here, noise)
+            return (alpha * logs - self.value(self.critics, here, again)).mean()
+
+        surplus = (self.drawn(self.actor, here, noise)[1] + wanted).mean()
+        self.actor = self.adams[0].moved(self.actor, slope(loss, self.actor), 0.001, 10.0)
+        self.log_alpha = self.adams[3].moved(self.log_alpha, np.array([-surplus]), 0.001, math.inf)
+        excess = np.array([self.resets / self.time - self.most_resets])
+        self.cost = np.maximum(self.adams[4].moved(self.cost, -excess, 0.001, math.inf), 0.0)
+        both = zip(self.targets, self.critics, strict=True)
+        self.targets = [target + 0.005 * (critic - target) for target, critic in both]

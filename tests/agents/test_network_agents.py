@@ -1,4 +1,4 @@
-"""Deep Q and PPO: against slow versions of themselves, bit for bit in two ways, with masks and any estimator."""
+"""Deep Q, PPO and SAC: against slow versions of themselves, bit for bit in two ways, with masks and any estimator."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from naive_networks import NaiveDeepQ, NaivePPO
+from naive_networks import NaiveDeepQ, NaivePPO, NaiveSAC
 from small_envs import sentence
 from sojourn.agents.networks.base import NetworkAgent
+from sojourn.agents.networks.perceptron import (
+    backward_to_inputs,
+    forward,
+    input_slopes_in,
+    inputs_in,
+    outputs_in,
+    perceptron,
+)
+from sojourn.agents.networks.sac import Draws, draw_points, policy_slopes
 from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.rules.random import stream
 from sojourn.rules.values import same
 
 DISCRETE = sj.agents.Spaces(num_inputs=2, num_actions=3, seed=5)
 CONTINUOUS = sj.agents.Spaces(num_inputs=2, low=np.array([0.0]), high=np.array([20.0]), seed=5)
+HALF_BOUNDED = CONTINUOUS._replace(low=np.array([0.0, -np.inf]), high=np.array([20.0, np.inf]))
 
 
 def _any(thing: Any) -> Any:
@@ -38,7 +49,16 @@ class Seen:
 
 
 def transition(
-    o: Any, allowed: Any, a: Any, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, e: bool
+    o: Any,
+    allowed: Any,
+    a: Any,
+    r: float,
+    tau: float,
+    o2: Any,
+    allowed2: Any,
+    cut: bool,
+    e: bool,
+    ended: bool,
 ) -> Any:
     actions: Any = np.array([a], dtype=np.int64 if np.ndim(a) == 0 else np.float64)
     return sj.agents.Transitions(
@@ -52,6 +72,7 @@ def transition(
         np.array([allowed2], dtype=np.int8),
         np.array([cut]),
         np.array([e]),
+        np.array([ended]),
     )
 
 
@@ -67,8 +88,9 @@ def trained(agent: NetworkAgent, steps: int, seed: int = 0) -> list[sj.agents.Tr
         if masks:
             assert allowed[action]
         r, tau = float(seen.draws.normal() + np.sum(action)), float(seen.draws.exponential())
-        cut = bool(seen.draws.random() < 0.2)
-        shown.append(transition(o, allowed, action, r, tau, o2, allowed2, cut, bool(explored[0])))
+        end = seen.draws.random()
+        cut, ended = bool(end < 0.2), bool(end > 0.8)
+        shown.append(transition(o, allowed, action, r, tau, o2, allowed2, cut, bool(explored[0]), ended))
         agent.learn(shown[-1])
         o, allowed = o2, allowed2
     return shown
@@ -117,22 +139,103 @@ def test_ppo_is_what_its_formulas_say(dimensions: int) -> None:
     assert agent.rate == pytest.approx(slow.units.rate, rel=1e-8)
 
 
+def test_sac_is_what_its_formulas_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty steps, with durations and a price for terminations, come to the numbers of a slow version.
+
+    One dimension of the actions has bounds, the other has none. Weights, targets, temperature, reset cost and rate agree
+    to eight digits, through three changes of units.
+    """
+    monkeypatch.setattr("sojourn.agents.networks.sac._RENEWAL", 9)
+    options: Any = {
+        "hidden": (4,),
+        "batch": 3,
+        "warm_up": 8,
+        "most_resets": 0.01,
+        "entropy": -1.0,
+        "centring": 0.1,
+    }
+    agent = sj.agents.sac(HALF_BOUNDED, **options, precision="double", compiled=False)
+    slow = NaiveSAC((2, 4), bounded=[True, False], batch=3, warm_up=8, renewal=9, most_resets=0.01, seed=5)
+    for step in trained(agent, 30):
+        point = slow.draw(step.observations[0])
+        assert step.actions[0] == pytest.approx([10.0 * (point[0] + 1.0), point[1]], rel=1e-9, abs=1e-12)
+        row = float(step.rewards[0]), float(step.durations[0]), step.next_observations[0]
+        slow.learn(step.observations[0], point, *row, bool(step.ended[0]))
+    learned: Any = agent.learned
+    assert slow.cost[0] > 0.0
+    for ours, theirs in (
+        (learned.actor.weights, slow.actor),
+        (learned.first.network.weights, slow.critics[0]),
+        (learned.second.network.weights, slow.critics[1]),
+        (learned.first.target, slow.targets[0]),
+        (learned.second.target, slow.targets[1]),
+        (learned.temperature.number, slow.log_alpha),
+        (learned.reset_cost.number, slow.cost),
+        (agent.rate, slow.units.rate),
+    ):
+        assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-12)
+
+
+def test_slopes_by_inputs_are_differences() -> None:
+    """The slopes of a network's output by its inputs, and of SAC's loss by the policy's outputs, are finite differences."""
+    draws, network = np.random.default_rng(2), perceptron((3, 5, 4, 1), 6, stream(1), precision="double")
+    inputs, given = inputs_in(network), draws.normal(size=(6, 3))
+
+    def said(rows: Any) -> Any:
+        inputs[:] = rows
+        forward(network, network.weights, 6)
+        return outputs_in(network, network.units).copy()
+
+    said(given)
+    outputs_in(network, network.slopes)[:] = 1.0
+    backward_to_inputs(network, 6)
+    found = input_slopes_in(network).copy()
+    for j in range(3):
+        step = 1e-6 * np.eye(3)[j]
+        assert found[:, j] == pytest.approx(
+            (said(given + step) - said(given - step))[:, 0] / 2e-6, rel=1e-6, abs=1e-9
+        )
+
+    # Q is linear in the action, so its slopes are the same everywhere; one deviation is beyond the end of its range.
+    furthest, alpha, by_action = np.array([1.0, np.inf]), 0.3, np.array([0.7, -0.2])
+    outputs = np.array([[0.3, -1.0, -0.5, 0.2], [-2.0, 0.4, 0.1, 2.5]])
+    room = Draws(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.tile(by_action, (2, 1)))
+
+    def loss(outputs: Any) -> float:
+        draw_points(outputs, 2, furthest, stream(7), room)
+        return float(np.mean(alpha * room.logs - room.points @ by_action))
+
+    slopes = np.zeros((2, 4))
+    loss(outputs)
+    policy_slopes(outputs, 2, furthest, room, alpha, slopes)
+    pulled = slopes[1, 3]
+    for at in np.ndindex(2, 4):
+        moved = np.zeros((2, 4))
+        moved[at] = 1e-6
+        difference = (loss(outputs + moved) - loss(outputs - moved)) / 2e-6
+        assert at == (1, 3) or slopes[at] == pytest.approx(difference, rel=1e-6, abs=1e-9)
+    outputs[1, 3] = 2.0
+    loss(outputs)
+    policy_slopes(outputs, 2, furthest, room, alpha, slopes)
+    assert pulled == max(slopes[1, 3], 0.0)  # what would push it farther out is no slope
+
+
 @pytest.mark.parametrize(
     ("kind", "spaces"),
-    [("deep_q", DISCRETE), ("ppo", DISCRETE), ("ppo", CONTINUOUS)],
-    ids=["deep Q", "PPO", "continuous PPO"],
+    [("deep_q", DISCRETE), ("ppo", DISCRETE), ("ppo", CONTINUOUS), ("sac", HALF_BOUNDED)],
+    ids=["deep Q", "PPO", "continuous PPO", "SAC"],
 )
 def test_double_precision_gives_the_same_bits_interpreted_and_compiled(
     kind: str, spaces: sj.agents.Spaces
 ) -> None:
     """After learning from batches, every number that the agent holds is the same to the last bit; PPO with entropy."""
     options: Any = {"hidden": (5,), "precision": "double"}
-    options |= (
-        {"batch": 4, "warm_up": 5}
-        if kind == "deep_q"
-        else {"rollout": 8, "batch": 5, "epochs": 2, "entropy": 0.01}
-    )
-    agents = [getattr(sj, kind)(spaces, **options, compiled=compiled) for compiled in (False, True)]
+    options |= {
+        "deep_q": {"batch": 4, "warm_up": 5},
+        "ppo": {"rollout": 8, "batch": 5, "epochs": 2, "entropy": 0.01},
+        "sac": {"batch": 4, "warm_up": 5, "most_resets": 0.1},
+    }[kind]
+    agents = [getattr(sj.agents, kind)(spaces, **options, compiled=compiled) for compiled in (False, True)]
     for agent in agents:
         trained(agent, 40)
     assert same(agents[0].learned, agents[1].learned)
@@ -140,12 +243,13 @@ def test_double_precision_gives_the_same_bits_interpreted_and_compiled(
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_any_estimator_sees_single_steps_in_order(name: str) -> None:
-    """Deep Q shows it the greedy steps, PPO all, one by one: it ends as if it had been fed by hand."""
+    """Deep Q shows it the greedy steps, PPO and SAC all, one by one: it ends as if it had been fed by hand."""
     rate = ESTIMATORS[name].make(0.1)
     options: Any = {"hidden": (3,), "rate": rate, "centring": 0.0, "compiled": False}
     for agent in (
         sj.deep_q(DISCRETE, **options, warm_up=30, exploration=0.5),
         sj.ppo(DISCRETE, **options, rollout=10, batch=10, epochs=1),
+        sj.agents.sac(CONTINUOUS, **options, warm_up=24, batch=2),
     ):
         by_hand, count = rate, 0
         for step in trained(agent, 25):
@@ -162,7 +266,7 @@ def test_what_is_earned_in_no_time_is_carried() -> None:
     """10 in no time, and then 1 in a time of 4, is a rate of 11 / 4 to the estimator, at each place by itself."""
     spaces = DISCRETE._replace(places=2)
     agent = sj.ppo(spaces, hidden=(3,), rate=sj.Cumulative(), centring=0.0, compiled=False)
-    row = transition(np.zeros(2), np.ones(3), 0, 10.0, 0.0, np.zeros(2), np.ones(3), False, False)
+    row = transition(np.zeros(2), np.ones(3), 0, 10.0, 0.0, np.zeros(2), np.ones(3), False, False, False)
     for place, reward, duration in ((0, 10.0, 0.0), (1, 5.0, 1.0), (0, 1.0, 4.0)):
         step = row._replace(
             places=np.array([place]), rewards=np.array([reward]), durations=np.array([duration])
@@ -215,6 +319,9 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened() -> None:
             "each low bound must be below its high bound",
         ),
         (lambda: sj.ppo(DISCRETE, clip=0.0), "clip is 0.0"),
+        (lambda: sj.agents.sac(DISCRETE), "for numbered actions use deep_q or ppo"),
+        (lambda: sj.agents.sac(CONTINUOUS, most_resets=-1.0), "most_resets is -1.0"),
+        (lambda: sj.agents.sac(CONTINUOUS, entropy=np.nan), "entropy is nan"),
         (lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((1, 3)), np.ones((1, 3))), "2 inputs"),
         (
             lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((2, 2)), np.ones((2, 3))),

@@ -46,6 +46,10 @@ class Scaled(NamedTuple):
     def available(self) -> Any:
         return getattr(self.world, "available", None)
 
+    @property
+    def controlled(self) -> Any:
+        return getattr(self.world, "controlled", None)
+
 
 @sj.start.register
 def start_scaled(world: Scaled, rng: Any) -> tuple[Scaled, Any]:
@@ -60,11 +64,15 @@ def step_scaled(world: Scaled, state: Any, action: Any, rng: Any) -> tuple[Scale
 
 
 class Late(NamedTuple):
-    """Wear from 0 to 1 that pays nothing in the first 60 steps."""
+    """Wear from 0 to 1 that pays nothing in the first 60 steps; without numbered actions, an action is a point."""
 
     steps: int = 0
     num_states: int = 0
     num_actions: int = 2
+
+    @property
+    def controlled(self) -> sj.worlds.Bounds | None:
+        return None if self.num_actions else sj.worlds.Bounds((0.0,), (1.0,))
 
     @property
     def observed(self) -> sj.worlds.Bounds:
@@ -73,13 +81,18 @@ class Late(NamedTuple):
 
 @sj.start.register
 def start_late(world: Late, rng: Any) -> tuple[Late, Any]:
-    return Late(), (0.5,)
+    return Late(num_actions=world.num_actions), (0.5,)
 
 
 @sj.step.register
 def step_late(world: Late, state: Any, action: Any, rng: Any) -> tuple[Late, Any, float, float]:
     reward = (1.5 * action - state[0]) if world.steps >= 60 else 0.0
-    return Late(world.steps + 1), (sj.random.uniform(rng),), reward, 0.5 + sj.random.exponential(rng)
+    return (
+        Late(world.steps + 1, 0, world.num_actions),
+        (sj.random.uniform(rng),),
+        reward,
+        0.5 + sj.random.exponential(rng),
+    )
 
 
 # --- Which options carry a unit -----------------------------------------------------
@@ -186,18 +199,17 @@ def test_the_same_bits_in_other_units(name: str) -> None:
             assert (values_of(found.agent) == values).all()
 
 
-@pytest.mark.parametrize("make", [sj.deep_q, sj.ppo])
+@pytest.mark.parametrize("make", [sj.deep_q, sj.ppo, sj.agents.sac])
 def test_networks_have_the_same_bits_in_other_units(make: Any) -> None:
     """Money and time times 2^30 and 2^-30 leave every weight of a network as it is; the rate is the same in its units.
 
     In the world, nothing is paid at first, so that rewards get their unit late.
     """
-    pace: Any = (
-        {"warm_up": 40, "batch": 8} if make is sj.deep_q else {"rollout": 40, "batch": 20, "epochs": 2}
-    )
+    pace: Any = {"rollout": 40, "batch": 20, "epochs": 2} if make is sj.ppo else {"warm_up": 40, "batch": 8}
+    world = Late(num_actions=0 if make is sj.agents.sac else 2)
 
     def learned(money: float, time: float) -> Any:
-        env = sj.envs.WorldEnv(Scaled(Late(), money, time), compiled=False)
+        env = sj.envs.WorldEnv(Scaled(world, money, time), compiled=False)
         learner = sj.Learner(
             env, make, hidden=(4,), precision="double", compiled=False, seed=1, centring=0.1, **pace
         )

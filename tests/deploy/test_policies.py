@@ -40,6 +40,8 @@ OBSERVERS: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
     "values": ("deep_q", BOX, spaces.Discrete(3, start=2), {**SMALL, "warm_up": 30, "batch": 4, "replay": 100}),
     "chances": ("ppo", MIXED, spaces.Discrete(3), {**SMALL, "rollout": 32}),
     "points": ("ppo", BOX, POINTS, {**SMALL, "rollout": 32}),
+    "squashed points": ("sac", BOX, POINTS, {**SMALL, "warm_up": 30, "batch": 4, "replay": 100}),
+    "a point without bounds": ("sac", BOX, spaces.Box(-np.inf, np.inf, (1,)), {**SMALL, "warm_up": 30, "batch": 4}),
     "dense tiles": ("tile_q", BOX, spaces.Discrete(3), {"tilings": 2}),
     "hashed tiles": ("tile_sarsa", MIXED, spaces.Discrete(3), {"memory": 300, "tilings": 2}),
     "two tiles": ("tile_renewal", BOX, spaces.Discrete(3), {"tilings": 2}),
@@ -191,7 +193,8 @@ def test_a_squashed_point() -> None:
     """The head of a squashed normal law takes the hyperbolic tangent of its mean, or of a draw."""
     low, high = np.array([0.0]), np.array([10.0])
     form: Any = {"kind": "points", "low": packed(low), "high": packed(high), "shape": [1], "dtype": "float64"}  # fmt: skip
-    net = Network("squashed", [1, 2], np.array([1.0, 0.0, 0.0, -1.0]), np.zeros(1), np.ones(1), low, high)
+    ones = np.ones(1)
+    net = Network("squashed", [1, 2], np.array([1.0, 0.0, 0.0, -1.0]), 0 * ones, ones, low, high, ones)
     policy = NetworkPolicy(net, {"kind": "numbers", "shape": [1]}, form, seed=1)
     assert policy.act([0.5])[0] == pytest.approx(5.0 * (1.0 + np.tanh(0.5)))
     drawn = np.array([policy.act([0.5], sample=True)[0] for _ in range(4000)])

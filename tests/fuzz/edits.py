@@ -201,6 +201,7 @@ def kinds(compiled: bool) -> dict[str, Kind]:
         "ppo in a vector": Kind(
             lambda: gym.vector.SyncVectorEnv([Walk, Walk, Walk]), "ppo", rollout, "learned.rollout"
         ),
+        "sac": Kind(lambda: Walk(push=True), "sac", {**deep, "most_resets": 0.1}, "learned"),
         "own agent": Kind(Walk, Mean, {}, given={"agent": Mean}),
         "policy file": Kind(world, "smart", {}, exported=True),
         "policy file with masks": Kind(both, "planner", {}, exported=True),

@@ -22,6 +22,7 @@ COMPILED = (
     "deep_q",
     "ppo",
     "ppo with points",
+    "sac",
 )
 # Places in files that once ended the process, hung, or were read or written outside an array.
 FOUND = (

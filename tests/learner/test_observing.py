@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
 QUICK: dict[str, dict[str, Any]] = {
     "deep_q": SMALL | {"warm_up": 20, "batch": 4},
     "ppo": SMALL | {"rollout": 16, "batch": 8, "epochs": 2},
+    "sac": SMALL | {"warm_up": 20, "batch": 4, "most_resets": 0.1},
 }
 
 
@@ -94,12 +95,13 @@ class Recorder:
 
 
 def rows(agent: Recorder, place: int = 0) -> list[tuple[Any, ...]]:
-    """What an agent saw at a place: the state, the next state, and whether the episode was truncated."""
+    """What an agent saw at a place: the state, the next state, and whether the episode was truncated or terminated."""
     return [
         (
             step.observations[i].tolist(),
             step.next_observations[i].tolist(),
             bool(step.cut[i]),
+            bool(step.ended[i]),
             float(step.rewards[i]),
         )
         for step in agent.shown
@@ -115,7 +117,7 @@ def by_hand(ends: int, cuts: int, steps: int) -> list[tuple[Any, ...]]:
         there, ended, cut = [float(t), float(episode)], t == ends, t == cuts
         if ended or cut:
             there, episode = (there if cut else [0.0, float(episode + 1)]), episode + 1
-        found.append((here, there, cut, float(t)))
+        found.append((here, there, cut, ended, float(t)))
         t = 0 if ended or cut else t
     return found
 
@@ -129,7 +131,7 @@ def test_what_an_agent_is_shown(ends: int, cuts: int) -> None:
     learner.train(10)
     assert rows(learner.agent) == by_hand(ends, cuts, 10)
     masks = [(step.allowed[0, 1], step.next_allowed[0, 1]) for step in learner.agent.shown]
-    expected = [(here[0] % 2, there[0] % 2) for here, there, _, _ in by_hand(ends, cuts, 10)]
+    expected = [(here[0] % 2, there[0] % 2) for here, there, *_ in by_hand(ends, cuts, 10)]
     assert masks == expected
 
 
@@ -193,16 +195,17 @@ def assert_same(one: sj.Learner, other: sj.Learner) -> None:
     assert [name for name in first if first[name].tobytes() != second[name].tobytes()] == []
 
 
+@pytest.mark.parametrize("kind", ["ppo", "sac"])
 @pytest.mark.parametrize(
     "mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value
 )
-def test_vectors_and_points_are_saved_too(mode: AutoresetMode, tmp_path: Path) -> None:
+def test_vectors_and_points_are_saved_too(mode: AutoresetMode, kind: str, tmp_path: Path) -> None:
     """Continuous actions in three environments at once, saved while a finished episode awaits its reset."""
 
     def vector() -> Any:
         return SyncVectorEnv([lambda: Count(ends=4, continuous=True)] * 3, autoreset_mode=mode)
 
-    learner, whole = (sj.Learner(vector(), sj.ppo, seed=3, **QUICK["ppo"]) for _ in range(2))
+    learner, whole = (sj.Learner(vector(), kind, seed=3, **QUICK[kind]) for _ in range(2))
     learner.train(12)  # in the next step all three reset
     learner.save(tmp_path / "learner.zip")
     loaded = sj.Learner.load(tmp_path / "learner.zip", vector())
@@ -319,7 +322,7 @@ class Unmeasured(Wear):
         (lambda: sj.Learner(Unmeasured(), sj.ppo, **SMALL).train(3), "duration"),
         (lambda: sj.Learner(Wear(), sj.deep_q, **SMALL).q, "no table"),
         (lambda: sj.Learner(Wear(), sj.deep_q, hiden=(3,)), "hiden"),
-        (lambda: sj.Learner(SyncVectorEnv([Maze] * 2), sj.smart), "deep_q or ppo"),
+        (lambda: sj.Learner(SyncVectorEnv([Maze] * 2), sj.smart), "deep_q, ppo or sac"),
         (lambda: sj.Learner(Wear(), Recorder(sj.agents.Spaces(1, 2)), step=1), "already made"),
     ],
 )
@@ -417,9 +420,9 @@ def test_what_a_vector_returns_must_fit_it(place: int, thing: Any, part: str) ->
 
 
 def test_the_learner_chooses_by_the_spaces() -> None:
-    """The default is a table for discrete observations or bins, deep Q for continuous observations, PPO for continuous actions."""
+    """The default is a table for discrete observations or bins, PPO for continuous observations or actions."""
     assert "ppo" in sj.Learner(Count(continuous=True)).chosen
-    assert sj.Learner(Wear()).chosen.startswith("deep_q, because")
+    assert sj.Learner(Wear()).chosen.startswith("ppo, because")
     assert "deep_q" not in sj.Learner(Maze()).chosen
     assert sj.Learner(Wear(), bins=[[0.0, 0.5, np.inf]]).states.num_states == 2
 
@@ -486,3 +489,15 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
     assert "did you mean 'hidden'" in sentence(
         lambda: begun(tmp_path / "l", place, Beginning("deep-q", {"hiden": 3})), ValueError
     )
+
+
+def test_what_was_never_paid_can_be_saved(tmp_path: Path) -> None:
+    """A network that has seen no reward yet, and so has no unit of rewards, goes on from its file."""
+
+    def unpaid() -> Any:
+        return gym.wrappers.TransformReward(gym.make("CartPole-v1"), lambda _: 0.0)
+
+    learner = sj.Learner(unpaid(), "deep_q", seed=1, duration=1.0, hidden=(8,))
+    learner.train(50)
+    learner.save(tmp_path / "learner")
+    assert sj.Learner.load(tmp_path / "learner", unpaid()).train(50) == learner.train(50)

@@ -135,7 +135,7 @@ def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:
             sj.tile_q,
             "can be listed; use an agent with a table",
         ),
-        (points, sj.tile_q, "tile_q is for numbered actions only; for continuous actions use ppo"),
+        (points, sj.tile_q, "tile_q is for numbered actions only; for continuous actions use ppo or sac"),
         (wide, sj.tile_q, "a state has 40 entries, too many for tiles; use sojourn.deep_q"),
         (Offers(), sj.tile_q(1, 2), "the environment has observations of 2 numbers and 2 actions"),
     ]

@@ -35,10 +35,11 @@ REFUSED = {
     "sj.run_many(two, sj.smart(2, 2), seeds=itertools.count(), steps=9)": "seeds has too many; run_many needs",
     "sj.run_many(two, sj.smart(2, 2), seeds=10**12, steps=9)": "seeds is 1000000000000; it must be at most",
     **{
-        f"sj.Learner(wear, {agent!r}, {option}=10**9)": f"{option} is 1000000000; it must be at most"
+        f"sj.Learner({'hold' if agent == 'sac' else 'wear'}, {agent!r}, {option}=10**9)": f"{option} is 1000000000; it must be at most"
         for agent, options in {
             "deep-q": ("batch", "replay", "warm_up", "every"),
             "ppo": ("rollout", "batch", "epochs"),
+            "sac": ("batch", "replay", "warm_up", "every"),
         }.items()
         for option in options
     },
@@ -52,7 +53,7 @@ warnings.simplefilter("ignore")
 two = sj.worlds.TwoState(log_scale=1e-3)
 one = [from_transitions([(0, 0, 0, 1.0, pay, 1.0)]) for pay in (1.0, 2.0)]
 drawn = sj.start(sj.worlds.Switching(one, sj.laws.Exponential(9.0)), sj.random.stream(1))[0]
-wear = sj.envs.make("sojourn/Wear-v0", {{}})
+wear, hold = sj.envs.make("sojourn/Wear-v0", {{}}), sj.envs.make("sojourn/Hold-v0", {{}})
 for call in sys.argv[1:]:
     print(call, flush=True)
     try:

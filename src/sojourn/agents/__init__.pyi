@@ -22,6 +22,7 @@ from sojourn.agents.intra_option import intra_option
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
+from sojourn.agents.networks.sac import sac
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.episodes import ct_ucrl, tsde, ucrl_smdp
 from sojourn.agents.planning.planner import planner
@@ -68,6 +69,7 @@ __all__ = [
     "relaxed_smart",
     "renewal",
     "rvi_q",
+    "sac",
     "smart",
     "smdp_q_learning",
     "think",

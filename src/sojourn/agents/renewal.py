@@ -225,7 +225,13 @@ class Tried(NamedTuple):
 
 @checked(scale=at_least_zero, tries=at_least_zero)
 class Thompson(NamedTuple):
-    """Draws each surplus from where it may lie, and takes the action with the largest."""
+    """Draws each surplus from where it may lie, and takes the action with the largest (Thompson 1933).
+
+    `scale` multiplies standard errors; an action is also tried `tries` times the squared logarithm of the steps, whatever it is worth.
+
+    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).exploration.scale
+    0.5
+    """
 
     scale: float = 1.0
     tries: float = 1.0
@@ -233,7 +239,11 @@ class Thompson(NamedTuple):
 
 @checked(scale=at_least_zero, tries=at_least_zero)
 class UpperBound(NamedTuple):
-    """Takes the action whose surplus may be the largest."""
+    """Takes the action whose surplus may be the largest, by its standard error (Auer, Cesa-Bianchi and Fischer 2002).
+
+    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).exploration.tries
+    0.0
+    """
 
     scale: float = 1.0
     tries: float = 1.0
@@ -428,7 +438,7 @@ def renewal(
 ) -> Renewal:
     """An agent for chances of several kinds, the states, whose next one does not depend on the action.
 
-    With one kind, it is a bandit for the largest reward per unit time. `exploration` is `Thompson`, `UpperBound`, or the
+    With one kind, it is a bandit for the largest reward per unit time; decisions by r - theta tau are those of Neely (2021). `exploration` is `Thompson`, `UpperBound`, or the
     probability of any action; the rate is `Cumulative`. A job pays 6 and takes 2; an offer of 1 for a time of 1 is then not
     worth its time:
 
@@ -453,7 +463,7 @@ def tile_renewal(
     exploration: Choice = Thompson(tries=0.0),  # noqa: B008 - it cannot be changed
     rate: Rate | None = None,
 ) -> Renewal:
-    """The same for chances that are vectors, such as the length and the pay of a job, with tiles.
+    """The same for chances that are vectors, such as the length and the pay of a job, with tiles (Albus 1975).
 
     Every region would need tries of its own, so by default no action is tried more than once regardless of its worth.
 

@@ -3,7 +3,8 @@
     values      an output for each numbered action: the largest is the best
     chances     an output for each numbered action, the logarithm of its probability up to a constant
     normal      the means of a point, which is normal; the logarithms of its deviations follow the weights
-    squashed    the means of a point, then the logarithms of its deviations; the point is the hyperbolic tangent of what is drawn
+    squashed    the means of a point, then the logarithms of its deviations; the point is the hyperbolic tangent of what is
+                drawn, where it has bounds
 
 A point goes from -1 to 1 between the bounds `low` and `high` of the actions. The weights are those of
 `sojourn.agents.networks.perceptron`: for each layer its matrix by rows, then its biases. To make a new network agent
@@ -40,7 +41,7 @@ from sojourn.rules.arrays import Floats, infinite
 
 FORMAT = "sojourn network policy"
 LARGEST = 10.0  # of a normalised input, on both sides
-QUIETEST, LOUDEST = -20.0, 2.0  # the logarithms of a squashed point's deviations
+QUIETEST, LOUDEST = -10.0, 2.0  # the logarithms of a squashed point's deviations
 
 Head: TypeAlias = Literal["values", "chances", "normal", "squashed"]
 Reals: TypeAlias = NDArray[np.floating[Any]]
@@ -50,7 +51,7 @@ class Network(NamedTuple):
     """A network with its head: what it takes to choose actions, and nothing of how it learns.
 
     Inputs are seen from `centres`, in `units`. `low` and `high` are what -1 and 1 of a point stand for, and `furthest` is how far
-    from 0 the mean of a normal point may be; for numbered actions they are empty.
+    from 0 the mean of a normal point may be, and infinite where a squashed one has no bounds; for numbered actions they are empty.
     """
 
     head: Head
@@ -179,7 +180,7 @@ class NetworkPolicy(Policy):
             if sample:
                 deviations = np.exp(np.minimum(np.maximum(outputs[size:], QUIETEST), LOUDEST))
                 z = z + deviations * self._rng.standard_normal(size)
-            z = np.tanh(z)
+            z = np.where(np.isinf(self._furthest), z, np.tanh(z))
         else:
             z = np.minimum(np.maximum(outputs, -self._furthest), self._furthest)
             if sample:
@@ -256,10 +257,8 @@ def _wrong(network: Network, inputs: int, actions: Actions) -> str:
         wanted = size * (2 if network.head == "squashed" else 1)
         if not size == len(network.high) == math.prod(actions["shape"]):
             return "the bounds of its points do not fit its actions"
-        if not (network.low < network.high).all() or (
-            network.head == "normal"
-            and not (len(network.furthest) == size and (network.furthest > 0.0).all())
-        ):
+        furthest = network.furthest
+        if not ((network.low < network.high).all() and len(furthest) == size and (furthest > 0.0).all()):
             return "the bounds of its points are not in order"
     if widths[-1] != wanted:
         return f"it has {widths[-1]} outputs where its actions need {wanted}"

@@ -100,6 +100,11 @@ class Tabulation:
         """Return one line that says how many states there are and what they are made of."""
         return f"{self.num_states} states: {_words(self._description)}"
 
+    @property
+    def has_bins(self) -> bool:
+        """Whether some part of an observation is cut into bins, so that its state is not all of it."""
+        return _has_bins(self._description)
+
     def to_dict(self) -> Description:
         """Return the description: dictionaries, lists, numbers and strings only."""
         return self._description.copy()
@@ -278,6 +283,12 @@ def _flat(observation: Any, shape: tuple[int, ...], name: str) -> list[int | flo
 
 def _bad(observation: Any, name: str) -> ValueError:
     return ValueError(f"the observation {shown(observation)} is not in the space: it must be {name}")
+
+
+def _has_bins(description: Description) -> bool:
+    """Return whether a description has bins; a part with one bin leaves a number out, too."""
+    parts = description["parts"] if description["kind"] in ("tuple", "dict") else []
+    return description["kind"] == "box" or any(map(_has_bins, parts))
 
 
 def _words(description: Description) -> str:

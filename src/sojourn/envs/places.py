@@ -183,7 +183,7 @@ class Trace:
 # --- Places: what an agent of observations sees ---------------------------------------
 
 _HERE = np.zeros(1, dtype=np.int64)
-_NOT_CUT, _CUT = np.zeros(1, dtype=np.bool_), np.ones(1, dtype=np.bool_)
+_NO, _YES = np.zeros(1, dtype=np.bool_), np.ones(1, dtype=np.bool_)
 
 
 class _Places:
@@ -241,8 +241,9 @@ class SinglePlace(_Places):
             durations=np.array([duration]),
             next_observations=following,
             next_allowed=allowed,
-            cut=_CUT if truncated and not terminated else _NOT_CUT,
+            cut=_YES if truncated and not terminated else _NO,
             explored=explored,
+            ended=_YES if terminated else _NO,
         )
         self.observations, self.allowed = go_on
         self.has_begun = True
@@ -346,6 +347,7 @@ class VectorPlaces(_Places):
             next_allowed=masks,
             cut=ended & ~np.asarray(terminated, dtype=np.bool_),
             explored=explored,
+            ended=np.array(terminated, dtype=np.bool_),
         )
         self.observations, self.allowed = led_to, masks
         if ended.any() or self._clock.resets.any():

@@ -46,10 +46,10 @@ from sojourn.deploy.policy import About, version
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
-from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.operators import Workers, improve_block, prove_block
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.sensitivity import Alternatives, alternatives
-from sojourn.models.chain import chain_of_pairs
+from sojourn.models.chain import chain_of_pairs, expected
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,10 @@ from sojourn.data.files import write_text
 from sojourn.deploy.policy import VERSION, About
 from sojourn.deploy.tables import SOLVED, RandomisedPolicy, SolvedFile
 from sojourn.models.chain import PolicyLike, by_number, chain_of
-from sojourn.models.smdp import SMDP
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 
 @told

@@ -1,5 +1,7 @@
 """The public names, by the file that defines them."""
 
+from sojourn.learner.best import BestPolicy
+from sojourn.learner.comparing import Comparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.learner import Learner
 from sojourn.learner.policy import LearnedPolicy
@@ -8,9 +10,12 @@ from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 
 __all__ = [
+    "BestPolicy",
+    "Comparison",
     "Evaluation",
     "LearnedPolicy",
     "Learner",
+    "RuleSearch",
     "Verdict",
     "load_policy",
     "tensorboard",

@@ -25,7 +25,7 @@ from sojourn.deploy.tiles import TilePolicy
 from sojourn.envs.reader import TableReader
 from sojourn.learner.driver import Driver
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
-from sojourn.learner.table_agent import HiddenActions, TableAgent
+from sojourn.learner.table_agent import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -103,15 +103,16 @@ class LearnedPolicy(TablePolicy):
 def policy_of(
     states: Tabulation,
     first_action: int,
-    table: TableAgent,
+    table: Floats,
     hidden: HiddenActions,
+    visits: Floats,
     about: About | None = None,
 ) -> LearnedPolicy:
     """Return the policy of an agent. A hidden action keeps its value if it was ever tried."""
-    values = table.values[: states.num_states].copy()
-    for state, action in np.argwhere((values == -np.inf) & (table.visits > 0.0)).tolist():
+    values = table[: states.num_states].copy()
+    for state, action in np.argwhere((values == -np.inf) & (visits > 0.0)).tolist():
         values[state, action] = hidden.values(state)[action]
-    return LearnedPolicy(states, first_action, values, table.visits.copy(), about)
+    return LearnedPolicy(states, first_action, values, visits.copy(), about)
 
 
 def observing_policy(

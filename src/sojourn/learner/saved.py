@@ -34,11 +34,13 @@ from sojourn.envs.reader import DurationSource, MaskSource, TableReader
 from sojourn.envs.states import action_count, first_action, tabulate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.best import Past
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, made_for, observing_agent
 from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
 from sojourn.learner.policy import LearnedPolicy, facts_of, observing_policy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
+from sojourn.learner.watch import RateLimits
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -124,12 +126,14 @@ class SavedNetwork(WithSpaces):
     env: SavedEnvironment | None
 
 
-def write(path: Path, driver: Driver) -> None:
+def write(path: Path, driver: Driver, past: Past) -> None:
     """Write everything needed to continue."""
+    limits = driver.limits
+    further = {"past": past.saved(), "limits": np.array([limits.first, limits.low, limits.high])}
     if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, _of_table(driver))
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, _of_observer(driver))
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
 
 
 def _of_table(driver: TableDriver) -> Saved:
@@ -194,8 +198,8 @@ def read(
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
-) -> Driver:
-    """Restore the driver that a file describes, in environments like the saved ones.
+) -> tuple[Driver, Past]:
+    """Restore the driver that a file describes, in environments like the saved ones, and its past.
 
     Arguments override what the file says, or supply what it cannot hold.
     """
@@ -205,9 +209,13 @@ def read(
         check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
         source = _given("duration", contents["duration"], duration)
         mask = _given("action mask", contents["action_mask"], action_mask)
+        driver: Driver
         if is_network:
-            return _restored_observer(contents, env, source, mask, agent)
-        return _restored_table(contents, env, source, mask)
+            driver = _restored_observer(contents, env, source, mask, agent)
+        else:
+            driver = _restored_table(contents, env, source, mask)
+        driver.limits = _restored_limits(contents.get("limits"), driver.limits.is_rate)
+        return driver, Past.restored(contents.get("past"), driver)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
     except MemoryError:
@@ -239,6 +247,8 @@ def load_policy(path: str | Path, seed: int = 0) -> AnyPolicy:
     path = Path(path)
     if path.suffix == ".json":
         return files.read(path, seed, _KINDS)  # type: ignore[return-value] # the classes that are listed there
+    if path.suffix == ".csv":
+        raise ValueError(f"{path} is a table for people; write the policy as a .json file and load that")
     contents, is_network = _contents(path)
     try:
         check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
@@ -255,7 +265,7 @@ def _policy_of_table(saved: Saved) -> LearnedPolicy:
         raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")
     actions: Actions = {"kind": "numbered", "count": table.q.shape[1], "first": saved["first_action"]}
     facts = _facts(saved, recipe_of_agent(table.agent), table.rate, states.describe(), actions)
-    return policy_of(states, saved["first_action"], table, hidden, facts)
+    return policy_of(states, saved["first_action"], table.values, hidden, table.visits, facts)
 
 
 def _policy_of_observer(saved: SavedNetwork, seed: int) -> NetworkPolicy | TilePolicy:
@@ -359,6 +369,17 @@ def _restored_observer(
     places.restored(saved["lanes"])
     driver.recipe = saved.get("recipe")
     return driver
+
+
+def _restored_limits(saved: Any, is_rate: bool) -> RateLimits:
+    """Return the limits of the rate in a file; one of an older version has none, so nothing is known of steps before."""
+    if saved is None:
+        return RateLimits(0.0, -math.inf, math.inf, is_rate)
+    check_kind(Column, saved, "the limits of the rate")
+    if saved.shape != (3,) or np.isnan(saved).any():
+        raise ValueError(f"its limits of the rate are {shown(saved)}, which is impossible")
+    first, low, high = saved.tolist()
+    return RateLimits(first, low, high, is_rate)
 
 
 def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:

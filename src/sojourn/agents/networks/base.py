@@ -11,10 +11,11 @@ network says in the user's units stays as it was (van Hasselt et al. 2016 for th
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +31,7 @@ from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.kernel import Kernel
-from sojourn.rules.random import Stream
+from sojourn.rules.random import Stream, stream
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import (
     Value,
@@ -42,6 +43,7 @@ from sojourn.rules.values import (
     stacked,
     take,
     validated,
+    with_arrays,
 )
 
 _value = value.bare
@@ -110,9 +112,12 @@ def _next_unit(known: Moments, j: int) -> float:
 
 @compiled_apart
 def refit_inputs(known: Moments, network: Perceptron, weights: Reals) -> None:
-    """Change weights so that the network says the same about observations in the next units as it says now."""
+    """Change weights so that the network says the same about observations in the next units as it says now.
+
+    Inputs that follow the observation, such as those of an action, keep their units.
+    """
     inputs, outputs = network.widths[0], network.widths[1]
-    for i in range(inputs):
+    for i in range(len(known.means)):
         next_unit = _next_unit(known, i)
         # An input that has not changed so far had no unit of its own, and its weights mean nothing yet.
         unit = known.units[i] if known.widest[i] > 0.0 else next_unit
@@ -171,7 +176,7 @@ def wrong_earnings(known: Earnings) -> str:
         or stumbling(canonical(take(known.rate, 0)))
         or infinite("earnings.carried", known.carried)
         or outside("earnings.square", known.square, 0.0, math.inf)
-        or outside("earnings.unit", known.unit, _SMALLEST, math.inf)
+        or outside("earnings.unit", known.unit, 0.0, math.inf)
     )
 
 
@@ -259,6 +264,14 @@ def unsound(learned: Learned) -> str:
     raise no_rule("unsound", learned)
 
 
+_POLICIES = ("policy", "actor")  # what agents call a network that gives each action a probability
+
+
+def _decides(name: str) -> bool:
+    """Whether an array of this name decides about actions: weights, the units of observations, or tiles."""
+    return name.endswith("weights") or name.startswith(("seen.", "values."))
+
+
 class CompiledAgent(ABC):
     """What agents of observations have in common if kernels choose and learn for them."""
 
@@ -271,10 +284,7 @@ class CompiledAgent(ABC):
     def estimator(self) -> Rate:
         """A copy of the estimator of the rate as it is now."""
 
-    @property
-    @abstractmethod
-    def _memory(self) -> Value:
-        """Everything that it has learned, in arrays that kernels write into."""
+    _memory: Any  # everything that it has learned, a value of arrays that kernels write into
 
     @abstractmethod
     def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
@@ -306,6 +316,25 @@ class CompiledAgent(ABC):
     def state(self) -> Memory:
         """Return all arrays by name."""
         return {name: array.copy() for name, array in arrays_in(self._memory)}
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether it has learned a policy that draws actions; values have none, whatever explores."""
+        return any(hasattr(self._memory, name) for name in _POLICIES)
+
+    def policy(self) -> Memory:
+        """Return the arrays that decide about actions, without what is only needed for learning."""
+        return {name: array.copy() for name, array in arrays_in(self._memory) if _decides(name)}
+
+    def with_policy(self, policy: Memory, seed: int | None = None) -> Self:
+        """Return an agent that acts by this policy; with a seed, its draws are its own."""
+        own = {name: array for name, array in arrays_in(self._memory) if _decides(name)}
+        check_arrays(own, policy)
+        arrays = dict(policy) if seed is None else {**policy, "rng": stream(seed)}
+        names = (name for name, _ in arrays_in(self._memory))
+        other = copy.copy(self)
+        other._memory = with_arrays(self._memory, lambda array: arrays.get(next(names), array))  # noqa: SLF001 - its own class
+        return other
 
     def _chosen(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Actions, Flags]:
         spaces = self.spaces
@@ -366,17 +395,18 @@ class NetworkAgent(CompiledAgent):
         compiled: bool,
     ) -> None:
         super().__init__(kind, spaces, options, compiled)
-        self.learned, self._choose_kernel, self._learn_kernel = learned, choose, learn
+        self._memory, self._choose_kernel, self._learn_kernel = learned, choose, learn
+
+    @property
+    def learned(self) -> Any:
+        """What it has learned."""
+        return self._memory
 
     @property
     def estimator(self) -> Rate:
         """A copy of the estimator of the rate as it is now."""
         estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
         return estimator
-
-    @property
-    def _memory(self) -> Value:
-        return self.learned
 
     def learn(self, transitions: Transitions) -> None:
         """Take in what followed, and learn from a batch whenever one is due."""
@@ -391,7 +421,7 @@ class NetworkAgent(CompiledAgent):
         wrong = unsound(learned)
         if wrong:
             raise ValueError(f"what it has learned cannot be used: {wrong}")
-        self.learned = learned
+        self._memory = learned
 
     def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
         if not 0 < len(seen) <= self.spaces.places:
@@ -452,6 +482,18 @@ def bounds_of(spaces: Spaces) -> tuple[Floats, Floats, Floats]:
     return np.where(bounded, low, -1.0), np.where(bounded, high, 1.0), np.where(bounded, 1.0, np.inf)
 
 
+@compiled_apart
+def to_environment(z: float, low: float, high: float) -> float:
+    """Return one coordinate of an action in the environment's units, from those of a network."""
+    return low + (high - low) * 0.5 * (z + 1.0)
+
+
+@compiled_apart
+def to_network(point: float, low: float, high: float) -> float:
+    """Return one coordinate of an action in a network's units, from those of the environment."""
+    return 2.0 * ((point - low) / (high - low)) - 1.0
+
+
 # --- What a network remembers, for files -------------------------------------------------
 
 
@@ -479,6 +521,13 @@ def as_saved(rate: Rate, path: str, arrays: Mapping[str, Any]) -> Rate:
 def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
     """Write arrays over those that a value holds, or say which of them does not fit."""
     own = dict(arrays_in(value))
+    check_arrays(own, arrays)
+    for path, array in own.items():
+        array[...] = arrays[path]
+
+
+def check_arrays(own: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that differ in names, kinds or shapes from an agent's own."""
     if set(own) != set(arrays):
         missing = ", ".join(sorted(set(own) ^ set(arrays))[:3])
         raise ValueError(f"it was saved by another agent, not this one: only one of the two has {missing}")
@@ -486,8 +535,6 @@ def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
         wrong = misread(path, arrays[path], array.dtype.type, array.shape)
         if wrong:
             raise ValueError(f"it was saved by another agent, not this one: {wrong}")
-    for path, array in own.items():
-        array[...] = arrays[path]
 
 
 class RememberedSteps(Value, Protocol):

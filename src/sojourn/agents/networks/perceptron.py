@@ -218,9 +218,20 @@ def outputs_in(network: Perceptron, flat: Reals) -> Reals:
 @compiled_apart
 def inputs_in(network: Perceptron) -> Reals:
     """Return the first layer, rows by inputs, as a view; fill it before you call `forward`."""
+    return _first_layer(network, network.units)
+
+
+@compiled_apart
+def input_slopes_in(network: Perceptron) -> Reals:
+    """Return the slopes of the inputs, rows by inputs, as a view; `backward_to_inputs` writes them."""
+    return _first_layer(network, network.slopes)
+
+
+@compiled_apart
+def _first_layer(network: Perceptron, flat: Reals) -> Reals:
     width = network.widths[0]
     room = room_of(network)
-    return network.units[: room * width].reshape(room, width)
+    return flat[: room * width].reshape(room, width)
 
 
 @compiled_apart
@@ -279,13 +290,43 @@ def backward(network: Perceptron, rows: int) -> None:
             for j in range(outputs):
                 by_bias[j] += slopes[i, j]
         if layer > 0:
-            ahead = network.slopes[before : before + rows * inputs].reshape(rows, inputs)
-            times_transposed(slopes, network.weights[start:biases].reshape(inputs, outputs), ahead)
-            nothing = x.dtype.type(0.0)
-            for i in range(rows):
-                for j in range(inputs):
-                    ahead[i, j] = nothing if x[i, j] <= nothing else ahead[i, j]
+            _pass_back(network, layer, start, before, rows)
         at = before
+
+
+@compiled_apart
+def backward_to_inputs(network: Perceptron, rows: int) -> None:
+    """Compute the slopes of the inputs from those of the outputs, and no gradient by weights; call `forward` first."""
+    room = room_of(network)
+    layers = len(network.widths) - 1
+    start = 0
+    at = 0
+    for layer in range(layers):
+        start += network.widths[layer] * network.widths[layer + 1] + network.widths[layer + 1]
+        at += room * network.widths[layer]
+    for back in range(layers):
+        layer = layers - 1 - back
+        start -= network.widths[layer] * network.widths[layer + 1] + network.widths[layer + 1]
+        at -= room * network.widths[layer]
+        _pass_back(network, layer, start, at, rows)
+
+
+@compiled_apart
+def _pass_back(network: Perceptron, layer: int, start: int, before: int, rows: int) -> None:
+    """Compute the slopes of a layer from those of the next; its weights begin at `start`, its units at `before`."""
+    inputs, outputs = network.widths[layer], network.widths[layer + 1]
+    after = before + room_of(network) * inputs
+    slopes = network.slopes[after : after + rows * outputs].reshape(rows, outputs)
+    ahead = network.slopes[before : before + rows * inputs].reshape(rows, inputs)
+    times_transposed(
+        slopes, network.weights[start : start + inputs * outputs].reshape(inputs, outputs), ahead
+    )
+    if layer > 0:  # inputs are not cut off at 0
+        x = network.units[before : before + rows * inputs].reshape(rows, inputs)
+        nothing = x.dtype.type(0.0)
+        for i in range(rows):
+            for j in range(inputs):
+                ahead[i, j] = nothing if x[i, j] <= nothing else ahead[i, j]
 
 
 # --- Adam -----------------------------------------------------------------------------

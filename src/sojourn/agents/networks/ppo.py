@@ -48,6 +48,8 @@ from sojourn.agents.networks.base import (
     scale_of,
     schedule_of,
     settle,
+    to_environment,
+    to_network,
     unsound,
     wrong_learned,
     wrong_masks,
@@ -418,7 +420,7 @@ def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Flo
             z = held_mean(outputs, row, j, agent.furthest)
             if explored[row]:
                 z += exp(log_deviation(agent.policy, j, len(agent.low))) * normal(agent.rng)
-            actions[row, j] = agent.low[j] + (agent.high[j] - agent.low[j]) * 0.5 * (z + 1.0)
+            actions[row, j] = to_environment(z, agent.low[j], agent.high[j])
         explored[row] = False
 
 
@@ -438,8 +440,7 @@ def learn_points(agent: PPO, steps: Transitions) -> None:
     for i in range(len(steps.rewards)):
         at = agent.counts[COUNT]
         for j in range(len(agent.low)):
-            share = (steps.actions[i, j] - agent.low[j]) / (agent.high[j] - agent.low[j])
-            agent.rollout.points[at, j] = 2.0 * share - 1.0
+            agent.rollout.points[at, j] = to_network(steps.actions[i, j], agent.low[j], agent.high[j])
         take_in(agent, steps, i)
     if agent.counts[COUNT] >= agent.pace.steps:
         _learn_from_rollout(agent)

@@ -9,6 +9,12 @@ Such an agent need not be one of Sojourn's. Written in Python, with any framewor
     state() -> {name: array, number, text, ...}            everything that it needs to continue
     restored(state) -> None                                continues from such a state
 
+For `Learner.best` it also needs
+
+    policy() -> {name: array}                              what decides about its actions
+    with_policy(policy, seed) -> agent                     one that acts by it; unless seed is None, with draws of its own
+    is_stochastic -> bool                                  optional: whether the policy gives actions probabilities
+
 Every argument covers several environments at once, called *places*; a single environment is one place. Observations
 are flat: an array of places by inputs. `allowed` is an array of places by actions, 1 where an action may be taken;
 for continuous actions it has no columns. Actions are numbers from 0, or an array of places by dimensions. A point that
@@ -58,7 +64,7 @@ class Transitions(NamedTuple):
 
     `next_observations` and `next_allowed` say where the action led. If the episode was terminated, that is the first
     observation of the next episode. If it was truncated, that is its own last observation, and `cut` says that the
-    place continues elsewhere.
+    place continues elsewhere. `ended` says where the episode was terminated; empty means nowhere.
 
     >>> from sojourn.agents.networks.deep_q import deep_q
     >>> agent, here, all_allowed = deep_q(Spaces(1, 2), compiled=False), np.zeros((1, 1)), np.ones((1, 2), np.int8)
@@ -81,6 +87,7 @@ class Transitions(NamedTuple):
     next_allowed: Masks
     cut: Flags
     explored: Flags
+    ended: Flags = np.zeros(0, dtype=np.bool_)
 
 
 @runtime_checkable
@@ -112,7 +119,7 @@ class ObservingAgent(Protocol):
         """Continue from a state."""
 
 
-def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
+def checked_spaces(spaces: Spaces, agent: str, continuous: bool, numbered: bool = True) -> Spaces:
     """Return the spaces if an agent can learn in them, or say why not."""
     if not isinstance(spaces, Spaces):
         raise TypeError(
@@ -121,10 +128,12 @@ def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
     whole("num_inputs", spaces.num_inputs)
     whole("places", spaces.places)
     whole("num_actions", spaces.num_actions, least=0)
+    if not spaces.is_continuous and not numbered:
+        raise ValueError(f"{agent} is for continuous actions only; for numbered actions use deep_q or ppo")
     if not spaces.is_continuous:
         return spaces
     if not continuous:
-        raise ValueError(f"{agent} is for numbered actions only; for continuous actions use ppo")
+        raise ValueError(f"{agent} is for numbered actions only; for continuous actions use ppo or sac")
     unmasked("spaces", (spaces.low, spaces.high))
     low, high = np.asarray(spaces.low, dtype=np.float64), np.asarray(spaces.high, dtype=np.float64)
     if low.ndim != 1 or low.shape != high.shape or not low.size or not (low < high).all():

@@ -17,13 +17,13 @@ _SLIGHT = 1e-3  # a share of rows that outlast all others which is not worth a w
 
 
 def closed(
-    rows: LogRows, trajectory: Ints, labels: Labels, ended: Flags
+    rows: LogRows, trajectory: Ints, labels: Labels, ended: Flags, weight: Ints | None = None
 ) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
     """Return the rows that lead to states which are left again, their places, those states, and what was changed.
 
     A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
     starts again. Other rows that lead to such a state are left out, since the log does not say what follows; so are censored
-    rows of a state and an action that was never seen to end.
+    rows of a state and an action that was never seen to end. `weight` is how many rows each stands for, if they are sums.
     """
     after, findings = rows.next_state.copy(), []
     left = np.zeros(len(labels[0]), dtype=bool)
@@ -33,10 +33,7 @@ def closed(
     stops = ends[~left[after[ends]]]
     if stops.size:
         after[stops] = rows.state[stops + 1]
-        findings.append(
-            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
-            f"such as {shown(labels[0][rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
-        )
+        findings.append(stopped(stops.size, labels[0][rows.next_state[stops[0]]]))
     kept = np.ones(len(after), dtype=bool)
     while True:
         left = np.zeros(len(labels[0]), dtype=bool)
@@ -47,15 +44,18 @@ def closed(
         kept &= ~lost
     missing = np.flatnonzero(~kept)
     if missing.size:
+        many = missing.size if weight is None else int(weight[missing].sum())
         findings.append(
-            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
-            f"such as {shown(labels[0][after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
+            f"{counted(many, 'row leads', 'rows lead')} to a state that the log never leaves, "
+            f"such as {shown(labels[0][after[missing[0]]])}, and {'is' if many == 1 else 'are'} left out"
         )
     if not (kept & ended).any():
         raise ValueError(
             "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
         )
-    unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
+    unseen = np.zeros(0, dtype=np.int64)
+    if not ended.all():
+        unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
     if unseen.size:
         kept[unseen] = False
         pair = labels[1][rows.action[unseen[0]]], labels[0][rows.state[unseen[0]]]
@@ -68,6 +68,14 @@ def closed(
         return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
     taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
     return taken, at, np.flatnonzero(left), tuple(findings)
+
+
+def stopped(count: int, state: Hashable) -> str:
+    """Say that so many trajectories end in a state that is never left."""
+    return (
+        f"{counted(count, 'trajectory ends', 'trajectories end')} in a state that is never left, such as {shown(state)}; "
+        "the beginning of the next trajectory is taken to follow"
+    )
 
 
 def _with_an_end(rows: LogRows, ended: Flags) -> Flags:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from sojourn.data.names import users_constructor
 from sojourn.deploy.policy import About, version
 from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.logs.amounts import AmountRate
@@ -135,6 +136,9 @@ class Improvement(NamedTuple):
             "sojourn": version(),
         }
         LabelPolicy(self.policy, about).write(path)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:improvement_html")(self))
 
     @property
     def sentence(self) -> str:
