@@ -434,12 +434,12 @@ class LogReader:
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
         self.columns, self.amounts = {}, {}  # they may be large
-        columns = state, action, reward, duration, after, trajectory
+        rows = LogRows(state, action, reward, duration, after)
         if len(kept) < self.size or (np.diff(kept) != 1).any():
-            columns = tuple(one[kept] for one in columns)
+            rows, trajectory = LogRows._make(one[kept] for one in rows), trajectory[kept]
             probability = None if probability is None else probability[kept]
             amounts = {name: amount.at(kept) for name, amount in amounts.items()}
-        return UsedRows(kept, LogRows(*columns[:5]), columns[5], probability, (labels, actions), amounts)
+        return UsedRows(kept, rows, trajectory, probability, (labels, actions), amounts)
 
     def log(self, weight: Ints | None = None) -> Log:
         """Return the log of the usable rows, each of which stands for `weight` rows if these are sums."""

@@ -224,7 +224,8 @@ class _Tally:
         if not self.ends:
             raise self.total.nothing_left()
         findings = [*self.total.findings, *self._close()]
-        cell, sums = _added(*(np.concatenate(parts, axis=1) for parts in zip(*self.cells, strict=True)))
+        cells = np.concatenate([cell for cell, _ in self.cells], axis=1)
+        cell, sums = _added(list(cells), np.concatenate([sums for _, sums in self.cells], axis=1))
         labels, moved = zip(*(numbered(_alike(list(book))) for book in self.books), strict=True)
         count = sums[0].round().astype(np.int64)
         by_name = dict(zip((*self.names, *self.products), sums[1:], strict=True))
