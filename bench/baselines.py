@@ -67,6 +67,8 @@ def environment(folder: Path) -> Path:
     """Return the Python of an environment with stable-baselines3 and Sojourn, made if it is not there."""
     is_new = not folder.exists()
     python = networks.environment(folder)
+    if python is None:
+        raise SystemExit("stable-baselines3 cannot be installed here, so there is nothing to compare with")
     if is_new:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
     return python

@@ -105,7 +105,9 @@ class Rule(Generic[F]):
                 f"{function.__name__} takes {arity} arguments, but {name} is called with {self._arity}: "
                 f"{', '.join(inspect.signature(self._generic).parameters)}"
             )
-        if self._is_compiled and cls in _compiled:
+        # Whatever calls one of our rules has imported the file of the rule, with all that is registered there.
+        is_beside = function.__module__ == self._generic.__module__ and not is_from_user(function)
+        if self._is_compiled and cls in _compiled and not is_beside:
             raise TypeError(
                 f"{cls.__name__} has been compiled already, so its {name} can no longer change; "
                 "define the class again, or start a new process"
