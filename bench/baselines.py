@@ -68,9 +68,7 @@ def environment(folder: Path) -> Path:
     is_new = not folder.exists()
     python = networks.environment(folder)
     if python is None:
-        raise SystemExit(
-            "stable-baselines3 cannot be installed here, and there is nothing to compare without it"
-        )
+        raise SystemExit("stable-baselines3 cannot be installed here, so there is nothing to compare with")
     if is_new:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
     return python

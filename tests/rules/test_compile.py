@@ -518,3 +518,12 @@ def test_an_array_of_another_shape_is_not_written_into_a_stack() -> None:
     values = [Pair(np.zeros((2, 3)), 0, False, Unwritten()) for _ in range(2)]
     with pytest.raises(ValueError, match="an array of another shape"):
         _moved(stacked(values), Pair(np.zeros((3, 2)), 0, False, Unwritten()))
+
+
+def test_our_rules_reach_classes_that_were_compiled_before_their_file_was_imported() -> None:
+    """A class of ours that a kernel has been compiled for can be in a rule whose file is imported only then."""
+    code = (
+        "from sojourn.agents.exploration import Decay; from sojourn.rules.rule import mark_compiled; import sys; "
+        "mark_compiled([Decay]); assert 'sojourn.agents.renewal' not in sys.modules; import sojourn.agents.renewal"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -67,6 +67,23 @@ class Wanted(NamedTuple):
         parts = (part if isinstance(part, str) else part.fixed(column) for part in self.state)
         return self._replace(state=tuple(parts))
 
+    def needed(self, columns: list[str]) -> list[str]:
+        """Return which columns matter once rows are in order: all, if a function may ask for any, or if one is missing."""
+        amounts = (self.reward, self.earning, *self.amounts.values(), *self.flows.values())
+        done = (
+            ("action",)
+            if self.action is None
+            else (self.action,)
+            if isinstance(self.action, str)
+            else self.action
+        )
+        found = [part if isinstance(part, str) else part.column for part in self.state]
+        found += [one for one in amounts if isinstance(one, str)]
+        found += [] if self.action is None and "action" not in columns else done
+        found += [one for one in (self.ends, self.until) if isinstance(one, str) and one in columns]
+        is_known = set(found) <= set(columns) and (self.ends in ENDS or self.ends in columns)
+        return list(dict.fromkeys(found)) if is_known and not any(map(callable, amounts)) else columns
+
     def reader(self, table: pl.DataFrame) -> EventReader:
         """Return the reader of a table, which has looked at all of its columns."""
         made = EventReader(table, self)
@@ -234,7 +251,7 @@ class EventReader(LogReader):
         if not self.size:
             self.num_units = self.num_rows = self.num_censored = 0
             return
-        table = self._ordered(table)
+        table = self._ordered(table.select(wanted.needed(table.columns)))
         columns = {name: table[name] for name in table.columns}
         self.columns["state"] = _labels(table, wanted.state)
         done = wanted.action or ("action" if "action" in columns else None)
@@ -255,9 +272,11 @@ class EventReader(LogReader):
         rank = np.empty(len(began), dtype=np.int64)
         self.units = np.argsort(began, kind="stable")  # as they began
         rank[self.units] = np.arange(len(began))
-        keys = pl.DataFrame({"unit": rank[unit[rows]], "time": stamps[rows], "row": rows})
-        keys = keys.sort("unit", "time", maintain_order=True)
-        self.unit, self.time, self.rows = (keys[name].to_numpy() for name in ("unit", "time", "row"))
+        if (np.diff(stamps[rows]) < 0.0).any():
+            rows = rows[np.argsort(stamps[rows], kind="stable")]
+        small = rank.astype(np.min_scalar_type(len(rank)))  # numbers of 16 bits are sorted in one go
+        self.rows = rows[np.argsort(small[unit[rows]], kind="stable")]
+        self.unit, self.time = rank[unit[self.rows]], stamps[self.rows]
         moved = int(np.count_nonzero((np.diff(self.unit) == 0) & (np.diff(self.rows) < 0)))
         self.note(_unsorted, moved)
         self._drop_repeated(table)

@@ -434,10 +434,12 @@ class LogReader:
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
         self.columns, self.amounts = {}, {}  # they may be large
-        rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
-        chances = None if probability is None else probability[kept]
-        further = {name: amount.at(kept) for name, amount in amounts.items()}
-        return UsedRows(kept, rows, trajectory[kept], chances, (labels, actions), further)
+        rows = LogRows(state, action, reward, duration, after)
+        if len(kept) < self.size or (np.diff(kept) != 1).any():
+            rows, trajectory = LogRows._make(one[kept] for one in rows), trajectory[kept]
+            probability = None if probability is None else probability[kept]
+            amounts = {name: amount.at(kept) for name, amount in amounts.items()}
+        return UsedRows(kept, rows, trajectory, probability, (labels, actions), amounts)
 
     def log(self, weight: Ints | None = None) -> Log:
         """Return the log of the usable rows, each of which stands for `weight` rows if these are sums."""

@@ -6,7 +6,9 @@ row of each unit waits until all pieces are read: which unit began next, and whi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -182,47 +184,38 @@ class _Tally:
             self.total.merge(reader)
 
     def _add(self, reader: PieceReader, used: UsedRows) -> None:
-        state, action = (
-            np.array([book.setdefault(label, len(book)) for label in labels] + [-1])
+        books = [
+            np.array([book.setdefault(label, len(book)) for label in labels] + [-1])  # no label stays -1
             for book, labels in zip(self.books, used.labels, strict=True)
-        )  # a missing label, -1, stays -1
+        ]
         unit = reader.unit[reader.first]
         offset = sum(len(one.began) for one in self.units)
-        self.units.append(_Units(reader.time[reader.first], reader.units[unit], state[reader.first_state]))
-        rows = used.rows
-        cell = np.array([state[rows.state], action[rows.action], state[rows.next_state]])
-        values = np.array(
-            [rows.reward, rows.duration, *(used.amounts[name].values for name in self.names[2:])]
-        )
-        changes = np.diff(used.trajectory) != 0
-        is_last = np.append(changes, True)[: len(used.kept)]
-        begins = np.append(True, changes)[: len(used.kept)]
+        self.units.append(_Units(reader.time[reader.first], reader.units[unit], books[0][reader.first_state]))
         if not len(used.kept):
             return
-        place = used.kept[is_last]
+        rows, changes = used.rows, np.diff(used.trajectory) != 0
+        last, first = np.flatnonzero(np.append(changes, True)), np.flatnonzero(np.append(True, changes))
+        values = [rows.reward, rows.duration, *(used.amounts[name].values for name in self.names[2:])]
         self.ends.append(
             _Ends(
-                offset + np.searchsorted(unit, used.trajectory[is_last]),
-                cell[:, is_last],
-                values[:, is_last],
-                reader.place[place],
-                reader.last[place],
-                cell[0, begins],
+                offset + np.searchsorted(unit, used.trajectory[last]),
+                _moved(np.array([one[last] for one in (rows.state, rows.action, rows.next_state)]), books),
+                np.array([one[last] for one in values]),
+                reader.place[used.kept[last]],
+                reader.last[used.kept[last]],
+                books[0][rows.state[first]],
             )
         )
-        self._sum(cell[:, ~is_last], values[:, ~is_last])
+        cell, sums = self._sums((rows.state, rows.action, rows.next_state), values, last)
+        self.cells.append((_moved(cell, books), sums))
 
-    def _sum(self, cell: Ints, values: Floats) -> None:
-        """Add up rows: their number, their amounts, and products of these."""
+    def _sums(
+        self, cell: Sequence[Ints], values: Sequence[Floats], but: Ints | None = None
+    ) -> tuple[Ints, Floats]:
+        """Return the sums over the rows, but for some, of each cell: their number, their amounts, and products of these."""
         by_name = dict(zip(self.names, values, strict=True))
-        products = [by_name[one] * by_name[two] for one, two in self.products]
-        self.cells.append(self._added(cell, np.array([np.ones(cell.shape[1]), *values, *products])))
-
-    def _added(self, cell: Ints, columns: Floats) -> tuple[Ints, Floats]:
-        sizes = len(self.books[0]), len(self.books[1]), len(self.books[0])
-        keys, place, _ = grouped(np.ravel_multi_index(tuple(cell), sizes), sizes[0] * sizes[1] * sizes[2])
-        sums = [np.bincount(place, column, minlength=len(keys)) for column in columns]
-        return np.array(np.unravel_index(keys, sizes)), np.array(sums)
+        products = (by_name[one] * by_name[two] for one, two in self.products)
+        return _added(cell, itertools.chain([None], values, products), but)
 
     def log(self) -> Log:
         """Return the log of all pieces."""
@@ -231,7 +224,8 @@ class _Tally:
         if not self.ends:
             raise self.total.nothing_left()
         findings = [*self.total.findings, *self._close()]
-        cell, sums = self._added(*(np.concatenate(parts, axis=1) for parts in zip(*self.cells, strict=True)))
+        cells = np.concatenate([cell for cell, _ in self.cells], axis=1)
+        cell, sums = _added(list(cells), np.concatenate([sums for _, sums in self.cells], axis=1))
         labels, moved = zip(*(numbered(_alike(list(book))) for book in self.books), strict=True)
         count = sums[0].round().astype(np.int64)
         by_name = dict(zip((*self.names, *self.products), sums[1:], strict=True))
@@ -278,8 +272,27 @@ class _Tally:
         stops = np.flatnonzero(~left[after[:-1]])
         said = [] if not stops.size else [stopped(stops.size, list(self.books[0])[after[stops[0]]])]
         after[stops] = ends.began[stops + 1]
-        self._sum(np.array([*ends.cell[:2], after]), ends.values)
+        self.cells.append(self._sums((*ends.cell[:2], after), list(ends.values)))
         return said
+
+
+def _moved(cell: Ints, books: Sequence[Ints]) -> Ints:
+    """Return cells with the numbers that labels have in the whole table."""
+    return np.array([books[0][cell[0]], books[1][cell[1]], books[0][cell[2]]])
+
+
+def _added(
+    cell: Sequence[Ints], columns: Iterable[Floats | None], but: Ints | None = None
+) -> tuple[Ints, Floats]:
+    """Return the different cells, and the sums of columns over the rows of each; None is a column of ones."""
+    sizes = [int(one.max()) + 1 for one in cell]
+    key, end = (cell[0] * sizes[1] + cell[1]) * sizes[2] + cell[2], math.prod(sizes)
+    if but is not None:
+        key[but] = end
+    keys, place, _ = grouped(key, end + 1)
+    sums = np.array([np.bincount(place, column) for column in columns])
+    kept = np.flatnonzero(keys < end)
+    return np.array(np.unravel_index(keys[kept], sizes)), sums[:, kept]
 
 
 def _alike(labels: list[Hashable]) -> list[Hashable]:
