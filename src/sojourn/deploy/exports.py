@@ -65,7 +65,7 @@ def write_onnx(policy: NetworkPolicy, path: Path) -> None:
         size = len(network.low)
         if network.head == "squashed":
             means = apply("Slice", outputs, *(constant(np.array([n], dtype=np.int64)) for n in (0, size, 1)))
-            z = apply("Tanh", means)
+            z = apply("Where", constant(np.isinf(network.furthest)), means, apply("Tanh", means))
         else:
             z = apply("Max", outputs, constant(-network.furthest))
             z = apply("Min", z, constant(network.furthest))
@@ -98,7 +98,8 @@ def write_module(policy: NetworkPolicy, path: Path) -> None:
     """Write a network as a Python module with the functions `outputs` and `act`, which needs nothing but NumPy."""
     network, actions = policy.network, policy.actions
     if network.head == "squashed":
-        z = f"np.tanh(found[:{len(network.low)}])"
+        means = f"found[:{len(network.low)}]"
+        z = f"np.where(np.isinf(FURTHEST), {means}, np.tanh({means}))"
     else:
         z = "np.minimum(np.maximum(found, -FURTHEST), FURTHEST)"
     arrays = {"WEIGHTS": network.weights, "CENTRES": network.centres, "UNITS": network.units}
@@ -115,7 +116,7 @@ def write_module(policy: NetworkPolicy, path: Path) -> None:
         points = policy.points
         assert points is not None
         sides = {"LOW": network.low, "HIGH": network.high, "LEAST": points.low, "MOST": points.high}
-        arrays |= sides if network.head == "squashed" else {**sides, "FURTHEST": network.furthest}
+        arrays |= {**sides, "FURTHEST": network.furthest}
         act = [
             "def act(observation):",
             '    """Return the best action."""',
