@@ -24,7 +24,12 @@ VERSION = 1  # of all formats of policy files
 
 
 class About(TypedDict, total=False):
-    """The facts of a policy: who made it and how, and what it was trained with."""
+    """The facts of a policy: who made it and how, and what it was trained with.
+
+    >>> facts: About = {"agent": "smart", "options": {"step_size": 0.01}, "steps": 1000}
+    >>> facts["agent"]
+    'smart'
+    """
 
     agent: str
     options: dict[str, Any]  # all of the agent's options, those that were left at their defaults too
@@ -51,7 +56,12 @@ class WithAbout(TypedDict, total=False):
 
 
 class Policy(ABC):
-    """A policy from a file. `about` has the facts of its training, and `seed` starts the draws of a policy that draws."""
+    """A policy from a file. `about` has the facts of its training, and `seed` starts the draws of a policy that draws.
+
+    >>> from sojourn.deploy.tables import LabelPolicy
+    >>> isinstance(LabelPolicy({"long": "pass"}), Policy)
+    True
+    """
 
     about: About
 

@@ -8,7 +8,7 @@ learner; CSV is a table for people and other programs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,13 +23,15 @@ from sojourn.deploy.states import Tabulation, digits
 from sojourn.deploy.tables import TablePolicy
 from sojourn.deploy.tiles import TilePolicy
 from sojourn.envs.reader import TableReader
-from sojourn.learner.driver import Driver
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
 from sojourn.learner.table_agent import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.runs.recording import Totals
+
+if TYPE_CHECKING:
+    from sojourn.learner.driver import Driver
 
 
 @told
