@@ -99,7 +99,9 @@ class Policy(ABC):
         """Write the policy as JSON, which `load_policy` reads."""
         path = Path(path)
         if path.suffix != ".json":
-            raise ValueError(f"{path} must end with .json")
+            raise ValueError(
+                f"{path} must end with .json, for a policy that can be loaded; this one has no table for .csv"
+            )
         text = json.dumps(self.contents(), indent=1) + "\n"
         if len(text) > MOST_TEXT:
             raise ValueError(
