@@ -269,6 +269,24 @@ def test_events_and_transitions_are_one_log(tmp_path: Path) -> None:
     assert told.endswith("none-*.csv; give the path of the log")
 
 
+def test_a_state_without_a_way_out_is_said() -> None:
+    """One unit is last seen where no other has been: the model ends up there, which the log says, also as sums; a way out ends it."""
+    table: dict[str, list[Any]] = {
+        "unit": [0] * 40 + [1] * 4,
+        "time": [*range(40), *range(4)],
+        "state": ["new", "old"] * 20 + ["old", "odd", "odd", "odd"],
+        "reward": [1.0] * 44,
+    }
+    logs = sj.read_events(table), sj.read_events(pl.LazyFrame(table), keep_rows=False)
+    for log in logs:
+        assert any(
+            each.startswith("the log shows no way out of 'odd' (2 rows), so that its model")
+            for each in log.findings
+        )
+    out = sj.read_events(table | {"state": ["new", "old"] * 20 + ["old", "odd", "odd", "new"]})
+    assert not any("no way out" in each for each in out.findings)
+
+
 # --- Large tables -------------------------------------------------------------------------
 
 
