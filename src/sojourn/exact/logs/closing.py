@@ -53,7 +53,8 @@ def closed(
         )
     if not (kept & ended).any():
         raise ValueError(
-            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
+            "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column "
+            "of measurements must be cut into bins (sj.bins)"
         )
     unseen = np.zeros(0, dtype=np.int64)
     if not ended.all():
