@@ -243,7 +243,7 @@ def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> L
     column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
     if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
         return column
-    for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
         if hasattr(column, listed):
             return _listed(wanted, getattr(column, listed))
     return _listed(wanted, lambda: column)
