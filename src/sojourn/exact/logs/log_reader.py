@@ -244,8 +244,8 @@ def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> L
     if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
         return column
     for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
-        if hasattr(column, listed):
-            return _listed(wanted, getattr(column, listed))
+        if hasattr(column, method):
+            return _listed(wanted, getattr(column, method))
     return _listed(wanted, lambda: column)
 
 
