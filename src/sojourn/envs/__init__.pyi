@@ -6,6 +6,7 @@ from sojourn.envs.holding import Holding
 from sojourn.envs.options import Options
 from sojourn.envs.rate_reward import RateReward, VectorRateReward
 from sojourn.envs.simulation import DecisionEnvironment, Simulation
+from sojourn.envs.world_vector import WorldVectorEnv
 from sojourn.envs.worlds import WorldEnv
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Simulation",
     "VectorRateReward",
     "WorldEnv",
+    "WorldVectorEnv",
     "check_smdp_env",
     "environments",
     "make",
