@@ -2,6 +2,7 @@
 
 from sojourn.envs.catalogue import ENVIRONMENTS, environments, make, register, summary
 from sojourn.envs.checker import check_smdp_env
+from sojourn.envs.ciw_simulation import NetworkDecisions, NetworkSimulation
 from sojourn.envs.holding import Holding
 from sojourn.envs.options import Options
 from sojourn.envs.rate_reward import RateReward, VectorRateReward
@@ -13,6 +14,8 @@ __all__ = [
     "ENVIRONMENTS",
     "DecisionEnvironment",
     "Holding",
+    "NetworkDecisions",
+    "NetworkSimulation",
     "Options",
     "RateReward",
     "Simulation",
