@@ -171,9 +171,11 @@ def renew_scale(known: Earnings) -> None:
 
 def wrong_earnings(known: Earnings) -> str:
     """Return what is wrong with earnings that came from elsewhere, or an empty text."""
+    rate: Rate = canonical(take(known.rate, 0))
     return (
         wrong_stack("earnings.rate", known.rate)
-        or stumbling(canonical(take(known.rate, 0)))
+        or ("" if math.isfinite(_value(rate)) else "its estimate of the rate is not a finite number")
+        or stumbling(rate)
         or infinite("earnings.carried", known.carried)
         or outside("earnings.square", known.square, 0.0, math.inf)
         or outside("earnings.unit", known.unit, 0.0, math.inf)
