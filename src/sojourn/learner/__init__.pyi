@@ -2,6 +2,7 @@
 
 from sojourn.learner.best import BestPolicy
 from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.history import checkpoints
 from sojourn.learner.learner import Learner
 from sojourn.learner.policy import LearnedPolicy
 from sojourn.learner.saved import load_policy
@@ -14,6 +15,7 @@ __all__ = [
     "LearnedPolicy",
     "Learner",
     "Verdict",
+    "checkpoints",
     "load_policy",
     "tensorboard",
 ]

@@ -60,6 +60,7 @@ class SavedPast(TypedDict):
     distance: int
     kept: list[KeptPolicy]
     best: dict[str, Any] | None
+    leader: KeptPolicy | None
 
 
 @dataclass
@@ -70,6 +71,7 @@ class Past:
     distance: int = _FIRST_DISTANCE
     kept: list[KeptPolicy] = field(default_factory=list)
     choice: Choice | None = None
+    leader: KeptPolicy | None = None  # the policy of the best evaluation in training, if there were any
 
     def note(self, driver: Driver) -> None:
         """Keep the present policy, if that is due."""
@@ -87,8 +89,11 @@ class Past:
     def candidates(self, driver: Driver) -> list[KeptPolicy]:
         """Return the policies to choose from; the last of them is the present one, if it is sound."""
         now, found = driver.totals.steps, list(self.kept)
-        if self.choice is not None and all(one["steps"] != self.choice.steps for one in found):
+        if self.choice is not None:
             found.append({"steps": self.choice.steps, "policy": self.choice.policy})
+        if self.leader is not None:
+            found.append(self.leader)
+        found = list({one["steps"]: one for one in found}.values())
         found = sorted((one for one in found if one["steps"] < now), key=lambda one: one["steps"])
         policy = driver.policy()
         if policy is None:
@@ -111,7 +116,13 @@ class Past:
                 "evaluation": self.choice.evaluation._asdict(),
                 "considered": self.choice.considered.to_dict(as_series=False),
             }
-        return {"due": self.due, "distance": self.distance, "kept": self.kept, "best": best}
+        return {
+            "due": self.due,
+            "distance": self.distance,
+            "kept": self.kept,
+            "best": best,
+            "leader": self.leader,
+        }
 
     @classmethod
     def restored(cls, saved: Any, driver: Driver) -> Past:
@@ -120,7 +131,8 @@ class Past:
             return cls(due=(driver.totals.steps // _FIRST_DISTANCE + 1) * _FIRST_DISTANCE)
         check_kind(SavedPast, saved, "the past policies")
         choice, best = None, saved["best"]
-        for one in saved["kept"]:
+        leader = saved["leader"]
+        for one in saved["kept"] + ([] if leader is None else [leader]):
             driver.chooser(one["policy"])  # or says why it does not fit
         if best is not None:
             fields = {name: best[name] for name in Choice._fields}
@@ -130,7 +142,7 @@ class Past:
             driver.chooser(choice.policy)
         if min(saved["due"], saved["distance"]) < 1:
             raise ValueError("its past policies have impossible steps")
-        return cls(saved["due"], saved["distance"], saved["kept"], choice)
+        return cls(saved["due"], saved["distance"], saved["kept"], choice, leader)
 
 
 class BestPolicy:

@@ -132,6 +132,8 @@ class TableDriver:
         """The largest |Q|."""
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
+    error = math.nan  # a table has no batches
+
     @property
     def position(self) -> Position | None:
         """The agent's current state; None before the first episode, and when a new one has to begin."""
@@ -362,6 +364,11 @@ class ObservingDriver:
     def largest_value(self) -> float:
         """The largest absolute weight, if the agent is one of Sojourn's."""
         return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
+
+    @property
+    def error(self) -> float:
+        """How far values were from their aims, if the agent is a network of Sojourn's, in units of rewards; else nan."""
+        return self.agent.error if isinstance(self.agent, NetworkAgent) else math.nan
 
     def begin(self) -> None:
         """Begin episodes, unless they are in progress."""

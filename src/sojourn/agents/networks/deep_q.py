@@ -41,6 +41,7 @@ from sojourn.agents.networks.base import (
     schedule_of,
     settle,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_stack,
@@ -129,6 +130,14 @@ def unsound_deep_q(learned: DeepQ) -> str:
         or wrong_stack("exploration", learned.exploration)
         or wrong_learned(learned)
     )
+
+
+@value_error.register
+def value_error_of_deep_q(learned: DeepQ) -> float:
+    """That of the last batch: a slope is what an action's value was above its aim, over the size of the batch."""
+    size = len(learned.chosen)
+    slopes = outputs_in(learned.network, learned.network.slopes)[:size]
+    return float(np.sqrt(size * np.sum(np.square(slopes, dtype=np.float64)))) if slopes.any() else np.nan
 
 
 @compiled_apart

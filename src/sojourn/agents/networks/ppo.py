@@ -47,6 +47,7 @@ from sojourn.agents.networks.base import (
     schedule_of,
     settle,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_steps,
@@ -290,6 +291,15 @@ def unsound_ppo(learned: PPO) -> str:
         or ("" if (learned.furthest > 0.0).all() else "the bounds of means are not above 0")
         or wrong_learned(learned)
     )
+
+
+@value_error.register
+def value_error_of_ppo(learned: PPO) -> float:
+    """The critic's, over the last rollout, before it learned from that."""
+    rollout, count = learned.rollout, learned.pace.steps
+    if learned.counts[ROLLOUTS] < 2:  # the first only measures
+        return math.nan
+    return float(np.sqrt(np.mean((rollout.aims[:count] - rollout.values[:count]) ** 2)))
 
 
 @compiled_apart
