@@ -9,6 +9,7 @@ episodes that had no part in the choice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -242,7 +243,9 @@ class _Candidate:
 
     @property
     def rate(self) -> float:
-        return self.reward / self.duration
+        return (
+            self.reward / self.duration if self.duration else math.nan
+        )  # the only candidate is not followed
 
 
 def found_best(
@@ -256,16 +259,15 @@ def found_best(
         for one in kept
         for way in ways
     ]
-    everyone, rounds = list(rivals), []
+    everyone = list(rivals)
     last = [one for one in everyone if one.steps == kept[-1]["steps"]]
-    while True:
+    while len(rivals) > 1:
         until, episode = _SHARE * duration / len(rivals), _next(seeds)
         for one in rivals:
             earned = follow(one.choose, until, episode)
             one.reward += earned.reward
             one.duration += earned.duration
-        rounds.append(len(rivals))
-        if len(rivals) <= 2:
+        if len(rivals) == 2:
             break
         # The better half goes on, and so does the present policy. Of equals, the later is taken.
         order = sorted(rivals, key=lambda one: (one.rate, one.steps), reverse=True)
@@ -282,8 +284,8 @@ def found_best(
 
 def time_needed(driver: Driver, past: Past, duration: float, ways: Sequence[str]) -> float:
     """Return how long all policies are followed together."""
-    rivals, rounds = len(past.candidates(driver)) * len(ways), 1
-    while rivals > 2:
+    rivals, rounds = len(past.candidates(driver)) * len(ways), 0
+    while rivals > 1:
         rivals, rounds = (rivals + 1) // 2, rounds + 1
     return duration * (1.0 + _SHARE * rounds)
 
