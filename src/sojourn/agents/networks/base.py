@@ -274,6 +274,12 @@ def _decides(name: str) -> bool:
     return name.endswith("weights") or name.startswith(("seen.", "values."))
 
 
+@rule(compiled=False, fallback=True)
+def value_error(learned: Learned) -> float:
+    """Return how far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+    return math.nan
+
+
 class CompiledAgent(ABC):
     """What agents of observations have in common if kernels choose and learn for them."""
 
@@ -409,6 +415,11 @@ class NetworkAgent(CompiledAgent):
         """A copy of the estimator of the rate as it is now."""
         estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
         return estimator
+
+    @property
+    def error(self) -> float:
+        """How far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+        return value_error(self.learned)
 
     def learn(self, transitions: Transitions) -> None:
         """Take in what followed, and learn from a batch whenever one is due."""
