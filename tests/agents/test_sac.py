@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from scipy.linalg import solve_discrete_are
 
 import sojourn as sj
 from sojourn.worlds.continuous import UpdateOrWait

@@ -22,6 +22,7 @@ SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
 QUICK: dict[str, dict[str, Any]] = {
     "deep_q": SMALL | {"warm_up": 20, "batch": 4},
     "ppo": SMALL | {"rollout": 16, "batch": 8, "epochs": 2},
+    "tile_q": {"tilings": 2},
 }
 
 pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
