@@ -17,6 +17,7 @@ import notebook
 import observed
 import pictures
 import published
+import watching
 from rendering import public_name
 
 import baselines
@@ -69,6 +70,7 @@ def places() -> dict[str, Callable[[], str]]:
         **measured.places(),
         **observed.places(),
         **fleet.places(),
+        **watching.places(),
         "<!-- house -->": house.table,
         "<!-- notebook -->": notebook.page,
     }

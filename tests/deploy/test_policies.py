@@ -17,6 +17,7 @@ import pytest
 from gymnasium import spaces
 
 import sojourn as sj
+from asking import ask
 from small_envs import Maze, sentence
 from sojourn.agents.catalogue import AGENTS
 from sojourn.deploy import load_policy
@@ -127,7 +128,9 @@ def test_nothing_but_numpy_is_needed(tmp_path: Path) -> None:
         learner = trained(kind, steps=1)
         learner.write_policy(files[-1])
     files.append(tmp_path / "solved.json")
-    line = {"line": {name: {"reward": 1, "duration": 1, "next": "line"} for name in ("answer", "reject")}}
+    line: Any = {
+        "line": {name: {"reward": 1, "duration": 1, "next": "line"} for name in ("answer", "reject")}
+    }
     sj.exact.SolvedPolicy(sj.models.from_dict(line), [[0.5, 0.5]]).write(files[-1])
     program = f"""
 import sys
@@ -293,3 +296,40 @@ def test_bits_do_not_depend_on_the_machine(tmp_path: Path) -> None:
     data = packed(np.array([1.0], dtype=">f8"))
     assert data["dtype"] == "<f8"
     assert base64.b64decode(data["base64"]) == np.array([1.0], dtype="<f8").tobytes()
+
+
+def test_the_advice_of_a_log_and_a_solution(tmp_path: Path) -> None:
+    """Both become policies that act with NumPy alone: by labels, and by names or numbers with probabilities."""
+    rows = {"state": [("a", 1)] * 90, "action": ["x", "y", "y"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30}  # fmt: skip
+    sj.read_log(rows).improve().write_policy(tmp_path / "advice.json")
+    for load in (load_policy, sj.load_policy):
+        policy = load(tmp_path / "advice.json")
+        assert policy.act(("a", 1)) == policy.act(["a", 1]) == "y"
+        assert not policy.known("b")
+        assert "has no state 'b'" in sentence(functools.partial(policy.act, "b"), ValueError)
+    assert policy.about["agent"] == "the advice of a log"
+    model = sj.problems.admission_control()
+    sj.solve(model).write_policy(tmp_path / "solved.json")
+    policy = load_policy(tmp_path / "solved.json")
+    assert [policy.act(state) for state in range(model.num_states)] == sj.solve(model).policy.tolist()
+    assert policy.about["agent"] == "solve"
+
+
+def test_the_command_says_how_an_agent_was_made(tmp_path: Path) -> None:
+    """`sojourn policy --about` prints the agent with all options and its training; without a table, so does the plain command."""
+    learner = trained("dense tiles")
+    learner.save(tmp_path / "learner.sojourn")
+    learner.write_policy(tmp_path / "policy.json")
+    told = [ask("policy", tmp_path / file, "--about").stdout for file in ("learner.sojourn", "policy.json")]
+    assert told[0] == told[1]
+    facts = dict(line.split(maxsplit=1) for line in told[0].splitlines())
+    assert facts["agent"] == "tile_q"
+    assert (facts["tilings"], facts["tiles"], facts["memory"]) == ("2", "8", "65536")
+    assert (facts["steps"], facts["seed"]) == ("100", "1")
+    assert "which has no table of states" in ask("policy", tmp_path / "learner.sojourn").stdout
+    assert ask("policy", tmp_path / "learner.sojourn", "--out", tmp_path / "again.json").returncode == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "policy.json").read_bytes()
+    refused = ask("policy", tmp_path / "learner.sojourn", "--out", tmp_path / "policy.csv")
+    assert refused.returncode == 1
+    assert "this one has no table for .csv" in refused.stderr
+    assert refused.stderr.count("\n") == 1

@@ -3,7 +3,7 @@
 `load_policy` reads the policy file of any agent, and `Monitor` says when what is earned has left the interval that was
 promised. This room needs NumPy alone, so importing it takes no longer than importing NumPy and a few files.
 
-`states` numbers observations, `spaces` flattens them, `tables`, `networks` and `tiles` act, `files` reads policy files, and
+`states` numbers observations, `spaces` flattens them, `tables`, `networks` and `tiles` act, `files` reads policy files, `monitor` watches, and
 `exports` writes networks as ONNX or as a module of NumPy.
 """
 

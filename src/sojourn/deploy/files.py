@@ -15,6 +15,7 @@ from sojourn.rules.door import told
 KINDS: dict[str, type[Policy]] = {
     tables.LEARNED: tables.TablePolicy,
     tables.SOLVED: tables.RandomisedPolicy,
+    tables.BY_LABEL: tables.LabelPolicy,
     networks.FORMAT: networks.NetworkPolicy,
     tiles.FORMAT: tiles.TilePolicy,
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sojourn.data.files import JsonObject
 from sojourn.data.hints import check_kind
 from sojourn.data.numbers import shown
+from sojourn.deploy.exports import write_module, write_onnx
 from sojourn.deploy.policy import (
     VERSION,
     About,
@@ -97,6 +99,8 @@ class NetworkPolicy(Policy):
     (5, 6, 6)
     """
 
+    largest = LARGEST
+
     def __init__(
         self,
         network: Network,
@@ -111,11 +115,25 @@ class NetworkPolicy(Policy):
         wrong = _wrong(network, self._flat.size, actions)
         if wrong:
             raise ValueError(wrong)
-        self._layers = layers_of(network)
+        self.layers = layers_of(network)
         self._kind = network.weights.dtype
         self._furthest = network.furthest
-        self._points = Points(actions) if actions["kind"] == "points" else None
+        self.points = Points(actions) if actions["kind"] == "points" else None
         self._deviations = np.exp(network.weights[_in_layers(network.widths) :].astype(np.float64))
+
+    def write(self, path: str | Path) -> None:
+        """Write the policy as JSON, which `load_policy` reads, as an ONNX model, or as a module of NumPy, by the file's ending."""
+        path = Path(path)
+        if path.suffix == ".onnx":
+            write_onnx(self, path)
+        elif path.suffix == ".py":
+            write_module(self, path)
+        elif path.suffix == ".json":
+            super().write(path)
+        else:
+            raise ValueError(
+                f"{path} must end with .json, for a policy that can be loaded, .onnx, for other programs, or .py, for NumPy alone"
+            )
 
     @property
     def size(self) -> str:
@@ -127,7 +145,7 @@ class NetworkPolicy(Policy):
         network = self.network
         seen = (self._flat(obs) - network.centres) / network.units
         x: Reals = np.minimum(np.maximum(seen, -LARGEST), LARGEST).astype(self._kind)[np.newaxis]
-        *hidden, (matrix, biases) = self._layers
+        *hidden, (matrix, biases) = self.layers
         for weights, bias in hidden:
             x = np.maximum(x @ weights + bias, 0.0)
         outputs: Floats = (x @ matrix + biases)[0].astype(np.float64)
@@ -139,8 +157,8 @@ class NetworkPolicy(Policy):
         With `sample=True`, a policy with probabilities draws its action as in training.
         """
         outputs = self.outputs(obs)
-        if self._points is not None:
-            return self._points(self._point(outputs, bool(sample)))
+        if self.points is not None:
+            return self.points(self._point(outputs, bool(sample)))
         assert self.actions["kind"] == "numbered"
         if action_mask is not None:
             outputs[~checked_mask(action_mask, len(outputs), "the action mask")] = -np.inf

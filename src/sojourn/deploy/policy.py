@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict
@@ -23,7 +24,12 @@ VERSION = 1  # of all formats of policy files
 
 
 class About(TypedDict, total=False):
-    """The facts of a policy: who made it and how, and what it was trained with."""
+    """The facts of a policy: who made it and how, and what it was trained with.
+
+    >>> facts: About = {"agent": "smart", "options": {"step_size": 0.01}, "steps": 1000}
+    >>> facts["agent"]
+    'smart'
+    """
 
     agent: str
     options: dict[str, Any]  # all of the agent's options, those that were left at their defaults too
@@ -38,6 +44,11 @@ class About(TypedDict, total=False):
     sojourn: str  # the version
 
 
+def version() -> str:
+    """Return the version of Sojourn, as policy files have it."""
+    return str(sys.modules[__package__.partition(".")[0]].__version__)
+
+
 class WithAbout(TypedDict, total=False):
     """A file that may have these facts."""
 
@@ -45,7 +56,12 @@ class WithAbout(TypedDict, total=False):
 
 
 class Policy(ABC):
-    """A policy from a file. `about` has the facts of its training, and `seed` starts the draws of a policy that draws."""
+    """A policy from a file. `about` has the facts of its training, and `seed` starts the draws of a policy that draws.
+
+    >>> from sojourn.deploy.tables import LabelPolicy
+    >>> isinstance(LabelPolicy({"long": "pass"}), Policy)
+    True
+    """
 
     about: About
 
@@ -83,7 +99,9 @@ class Policy(ABC):
         """Write the policy as JSON, which `load_policy` reads."""
         path = Path(path)
         if path.suffix != ".json":
-            raise ValueError(f"{path} must end with .json")
+            raise ValueError(
+                f"{path} must end with .json, for a policy that can be loaded; this one has no table for .csv"
+            )
         text = json.dumps(self.contents(), indent=1) + "\n"
         if len(text) > MOST_TEXT:
             raise ValueError(

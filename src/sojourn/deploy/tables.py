@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from sojourn.deploy.states import MOST_STATES, Description, Tabulation, digits
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 
-LEARNED, SOLVED = "sojourn policy", "sojourn solved policy"
+LEARNED, SOLVED, BY_LABEL = "sojourn policy", "sojourn solved policy", "sojourn log policy"
 _EXACT = 2**53  # integers below this are exact as floats
 
 
@@ -272,3 +273,87 @@ def _check_solved(data: SolvedFile) -> None:
             raise ValueError("its states and actions do not fit together")
         if not all(chance > 0.0 for chance in chances) or not abs(sum(chances) - 1.0) <= 1e-8:
             raise ValueError("its probabilities are not above 0, or do not sum to 1")
+
+
+# --- Policies from logs ---------------------------------------------------------------
+
+Label: TypeAlias = str | int | float | bool | tuple[Any, ...]
+
+
+class LabelFile(WithAbout):
+    """The content of the file of a policy by labels: the states, and the action of each."""
+
+    format: str
+    version: int
+    states: list[Any]
+    actions: list[Any]
+
+
+@told
+class LabelPolicy(Policy):
+    """A policy in the words of a log: an action's label for each state's label.
+
+    >>> policy = LabelPolicy({("short", 2): "take", ("long", 2): "pass"})
+    >>> policy.act(("long", 2)), policy.act(["short", 2]), policy.known("long")
+    ('pass', 'take', False)
+    """
+
+    def __init__(self, actions: Mapping[Any, Any], about: About | None = None) -> None:
+        super().__init__(about)
+        self._actions = {_label(state): _label(action) for state, action in actions.items()}
+
+    @property
+    def size(self) -> str:
+        """How many states there are."""
+        return f"{len(self._actions):,} states"
+
+    def known(self, obs: Any) -> bool:
+        """Whether an observation is one of the policy's states."""
+        try:
+            return _label(obs) in self._actions
+        except ValueError:
+            return False
+
+    def act(self, obs: Any, action_mask: ArrayLike | None = None, *, sample: bool | None = None) -> Any:
+        """Return the label of the action to take in a state, which is given by its label; there is nothing to draw."""
+        if action_mask is not None:
+            raise ValueError("a policy from a log has one action for each state, so a mask leaves no other")
+        action = self._actions.get(_label(obs))
+        if action is None:
+            raise ValueError(
+                f"the policy has no state {shown(obs)}{nearest(str(obs), map(str, self._actions))}"
+            )
+        return action
+
+    @classmethod
+    def from_contents(cls, data: Any, seed: int = 0) -> Self:
+        """Return the policy that a file holds, or say what is wrong with it."""
+        check_kind(LabelFile, data, "the policy")
+        check_format(data, BY_LABEL)
+        actions = {
+            _label(state): action for state, action in zip(data["states"], data["actions"], strict=False)
+        }
+        if not len(actions) == len(data["states"]) == len(data["actions"]):
+            raise ValueError("its states and actions do not fit together")
+        return cls(actions, data.get("about"))
+
+    def contents(self) -> JsonObject:
+        """Return everything that the policy's file holds."""
+        states, actions = list(self._actions), list(self._actions.values())
+        content: Any = LabelFile(format=BY_LABEL, version=VERSION, states=states, actions=actions)
+        if self.about:
+            content["about"] = self.about
+        return content  # type: ignore[no-any-return]
+
+
+def _label(thing: Any) -> Label:
+    """Return a label as JSON can hold it, with tuples for lists."""
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    if isinstance(thing, list | tuple):
+        return tuple(map(_label, thing))
+    if isinstance(thing, str | int | float | bool):
+        return thing
+    raise ValueError(
+        f"{shown(thing)} is not a label that a file can hold; use texts, numbers, or tuples of them"
+    )

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.data.files import write_text
-from sojourn.deploy.policy import VERSION
-from sojourn.deploy.tables import SOLVED, RandomisedPolicy
+from sojourn.deploy.policy import VERSION, About
+from sojourn.deploy.tables import SOLVED, RandomisedPolicy, SolvedFile
 from sojourn.models.chain import PolicyLike, by_number, chain_of
 from sojourn.rules.door import told
 
@@ -31,7 +31,7 @@ class SolvedPolicy(RandomisedPolicy):
     ([0, 1, 0, 1, 0, 0, 1, 0], {'answer': 0.75, 'reject': 0.25})
     """
 
-    def __init__(self, model: SMDP, policy: PolicyLike, seed: int = 0) -> None:
+    def __init__(self, model: SMDP, policy: PolicyLike, seed: int = 0, about: About | None = None) -> None:
         given = by_number(model, policy)
         if (
             given.ndim == 2
@@ -53,10 +53,12 @@ class SolvedPolicy(RandomisedPolicy):
             else [p[p != 0].tolist() for p in given.astype(np.float64)]
         )
         names = [None if found is None else list(found) for found in (model.state_names, model.action_names)]
-        super().__init__(
-            {"format": SOLVED, "version": VERSION, "states": names[0], "actions": names[1], "taken": taken, "chances": chances},
-            seed,
-        )  # fmt: skip
+        file: SolvedFile = {
+            "format": SOLVED, "version": VERSION, "states": names[0], "actions": names[1], "taken": taken, "chances": chances,
+        }  # fmt: skip
+        if about is not None:
+            file["about"] = about
+        super().__init__(file, seed)
 
     def table(self) -> pl.DataFrame:
         """Return a row for each state and action that may be taken there, with its probability."""

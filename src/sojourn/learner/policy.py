@@ -8,29 +8,30 @@ learner; CSV is a table for people and other programs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-import sojourn
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.data.files import write_text
 from sojourn.data.numbers import shown
 from sojourn.deploy.networks import Network, NetworkPolicy
-from sojourn.deploy.policy import About
+from sojourn.deploy.policy import About, version
 from sojourn.deploy.spaces import Actions, Form, actions_in_words, form_in_words
 from sojourn.deploy.states import Tabulation, digits
 from sojourn.deploy.tables import TablePolicy
 from sojourn.deploy.tiles import TilePolicy
 from sojourn.envs.reader import TableReader
-from sojourn.learner.driver import Driver
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
 from sojourn.learner.table_agent import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.runs.recording import Totals
+
+if TYPE_CHECKING:
+    from sojourn.learner.driver import Driver
 
 
 @told
@@ -166,7 +167,7 @@ def facts_of(  # one after the other, as they are shown
         "reward": totals.reward,
         "rate": rate,
         "seed": seed,
-        "sojourn": sojourn.__version__,
+        "sojourn": version(),
     }
     if environment is None:
         del facts["environment"]

@@ -26,6 +26,7 @@ from sojourn.deploy.networks import NetworkPolicy
 from sojourn.deploy.policy import About, Policy
 from sojourn.deploy.spaces import Actions, Form, form_in_words
 from sojourn.deploy.states import Description, Tabulation
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.deploy.tiles import TilePolicy
 from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
@@ -228,7 +229,7 @@ def read(
 
 
 _KINDS: dict[str, type[Policy]] = {**files.KINDS, tables.LEARNED: LearnedPolicy, tables.SOLVED: SolvedPolicy}
-AnyPolicy: TypeAlias = LearnedPolicy | SolvedPolicy | NetworkPolicy | TilePolicy
+AnyPolicy: TypeAlias = LearnedPolicy | SolvedPolicy | LabelPolicy | NetworkPolicy | TilePolicy
 
 
 @told
