@@ -14,6 +14,7 @@ import pytest
 import sojourn as sj
 from networks_worlds import Wear
 from small_envs import Maze, sentence
+from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 from sojourn.learner.history import History
 from sojourn.runs.recording import Totals
 
@@ -149,3 +150,21 @@ def test_a_damaged_history_is_refused() -> None:
     assert "due" in sentence(
         lambda: History.restored({"due": -1, "distance": 1, "rows": np.zeros((2, 7))}, 0), ValueError
     )
+
+
+def test_the_command_evaluates_and_saves_in_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, the policy is evaluated and the learner saved every so many steps, not only at the end."""
+    saved: list[int] = []
+    write = sj.Learner.save
+
+    def save(self: sj.Learner, path: Any) -> None:
+        saved.append(self.totals.steps)
+        write(self, path)
+
+    monkeypatch.setattr(sj.Learner, "save", save)
+    place = Place("sojourn/LongReturn-v0", {"compiled": False})
+    file = tmp_path / "learner.sojourn"
+    learner = begun(file, place, Beginning("smart", {}))
+    train_into(file, learner, Training(steps=2500, evaluate_every=1000, save_every=1000))
+    assert saved == [1000, 2000, 2500]
+    assert sj.Learner.load(file, place.made).history["evaluated"].is_not_null().to_list() == [True, True]
