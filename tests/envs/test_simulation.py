@@ -28,7 +28,7 @@ from simulations import (
     policy_by_state,
     preempted_model,
 )
-from sojourn.envs import simulation
+from sojourn.envs import deciding, simulation
 from sojourn.envs.protocol import element_reader
 
 
@@ -538,7 +538,7 @@ def test_decisions_without_time_and_events_without_decisions_end(monkeypatch: py
         while True:
             yield sim.timeout(1.0)
 
-    monkeypatch.setattr(simulation, "MOST_AT_ONCE", 50)
+    monkeypatch.setattr(deciding, "MOST_AT_ONCE", 50)
     monkeypatch.setattr(simulation, "MOST_EVENTS", 50)
     with pytest.raises(
         RuntimeError, match="the last 50 decisions were all made at time 0; several may be, but"

@@ -175,6 +175,8 @@ def test_repeated_rows_are_left_out() -> None:
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: read(unit=[1, 2, 3, 4, 5]), 'every row is censored: 5 units have one row each, and what follows is not known; say it by ends="renew" or ends="continue", or give units with more rows'),
     (lambda: read(time=["2024-01-01T00:00Z", "2024-01-02 00:00+02:00", "2024-01-03T00:00", "2024-01-04", "2024-01-05"]), "the column 'time' of the log mixes time zones: 2 rows have a zone and 3 have none; give all of them one, or none"),
+    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are no times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
+    (lambda: read(state=[0.1, 0.2, 0.3, 0.4, 0.5]), "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column of measurements must be cut into bins (sj.bins)"),
     (lambda: read(per="fortnight"), "per is 'fortnight'; it must be one of second, minute, hour, day, week, month, year"),
     (lambda: sj.read_events(EVENTS, time="tine"), "the log has no column 'tine' for the time; did you mean 'time'?"),
     (lambda: sj.read_events(EVENTS, reward=lambda row: row["rewards"]), "the log has no column 'rewards'; did you mean 'reward'?"),
@@ -267,6 +269,24 @@ def test_events_and_transitions_are_one_log(tmp_path: Path) -> None:
         assert read.improve().policy == log.improve().policy
     told = sentence(lambda: sj.read_events(str(tmp_path / "none-*.csv")), FileNotFoundError)
     assert told.endswith("none-*.csv; give the path of the log")
+
+
+def test_a_state_without_a_way_out_is_said() -> None:
+    """One unit is last seen where no other has been: the model ends up there, which the log says, also as sums; a way out ends it."""
+    table: dict[str, list[Any]] = {
+        "unit": [0] * 40 + [1] * 4,
+        "time": [*range(40), *range(4)],
+        "state": ["new", "old"] * 20 + ["old", "odd", "odd", "odd"],
+        "reward": [1.0] * 44,
+    }
+    logs = sj.read_events(table), sj.read_events(pl.LazyFrame(table), keep_rows=False)
+    for log in logs:
+        assert any(
+            each.startswith("the log shows no way out of 'odd' (2 rows), so that its model")
+            for each in log.findings
+        )
+    out = sj.read_events(table | {"state": ["new", "old"] * 20 + ["old", "odd", "odd", "new"]})
+    assert not any("no way out" in each for each in out.findings)
 
 
 # --- Large tables -------------------------------------------------------------------------

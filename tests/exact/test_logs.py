@@ -176,7 +176,8 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas(tmp_path: Path, mark: str) 
     ("source", "words"),
     [
         ("nowhere.csv", "nowhere.csv does not exist"),
-        (3, "the log is 3; it must be a file, a frame, or columns by name"),
+        (3, "the log is 3; it must be a file, a frame, columns by name, or rows"),
+        ([{"state": 0}, {"stat": 0}], "row 2 of the log has stat, but the first row has state"),
         ({name: [] for name in SMALL}, "the log has no rows"),
         (SMALL | {"reward": [1.0]}, "the columns of the log have 1, 6 rows"),
         (

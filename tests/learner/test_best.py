@@ -14,6 +14,7 @@ import pytest
 import sojourn as sj
 from networks_worlds import Wear
 from small_envs import Maze, Running, sentence
+from sojourn.agents.networks.sac import sac
 from sojourn.learner.best import Past, found_best
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.recording import Totals
@@ -22,6 +23,7 @@ SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
 QUICK: dict[str, dict[str, Any]] = {
     "deep_q": SMALL | {"warm_up": 20, "batch": 4},
     "ppo": SMALL | {"rollout": 16, "batch": 8, "epochs": 2},
+    "tile_q": {"tilings": 2},
 }
 
 pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
@@ -255,3 +257,18 @@ def _odds(learner: sj.Learner, obs: Any) -> float:
         x, here = x @ matrix[:-1] + matrix[-1], here + (m + 1) * n
         x = np.maximum(x, 0.0) if layer < len(widths) - 2 else x
     return float(1.0 / (1.0 + np.exp(x[0] - x[1])))
+
+
+def test_sac_acts_by_a_policy_that_was_kept() -> None:
+    """A soft actor-critic has a policy to draw from; another one acts by its actor, and draws by itself."""
+    spaces = sj.agents.Spaces(2, low=np.array([-1.0]), high=np.array([2.0]))
+    first, other = (sac(spaces._replace(seed=seed), hidden=(4,), batch=2, compiled=False) for seed in (0, 1))
+    seen, none = np.array([[0.3, -0.2]]), np.zeros((1, 0))
+    assert first.is_stochastic
+    assert "actor.weights" in first.policy()
+    assert other.greedy(seen, none) != first.greedy(seen, none)
+    assert other.with_policy(first.policy()).greedy(seen, none) == first.greedy(seen, none)
+    stream = first.state()["rng"]
+    one, two, three = (first.with_policy(first.policy(), seed).draw(seen, none)[0] for seed in (5, 5, 6))
+    assert one == two != three
+    assert np.array_equal(first.state()["rng"], stream)

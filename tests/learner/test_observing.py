@@ -188,6 +188,21 @@ def test_train_save_load_train_is_train(kind: str, make: Any, tmp_path: Path) ->
     assert_same(loaded, whole)
 
 
+@pytest.mark.parametrize("kind", ["deep_q", "ppo", "sac"])
+def test_a_learner_that_was_never_paid_is_saved_too(kind: str, tmp_path: Path) -> None:
+    """As long as nothing was paid and no episode has ended, there are no units yet, and the file can be read all the same."""
+
+    class Unpaid(Count):
+        def step(self, action: Any) -> Any:
+            observation, _, *others = super().step(action)
+            return observation, 0.0, *others
+
+    learner = sj.Learner(Unpaid(continuous=kind != "deep_q"), kind, **QUICK[kind])
+    learner.train(40)
+    learner.save(tmp_path / "learner.zip")
+    assert_same(sj.Learner.load(tmp_path / "learner.zip", Unpaid(continuous=kind != "deep_q")), learner)
+
+
 def assert_same(one: sj.Learner, other: sj.Learner) -> None:
     """Check that two learners have learned the same, bit for bit."""
     first, second = one.agent.state(), other.agent.state()

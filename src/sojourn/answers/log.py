@@ -32,6 +32,7 @@ from sojourn.report.words import counted, number
 FILE = "log.json"
 _CARRIERS = 3  # rows of advice that come first
 _DRAWN = 30  # states whose actions are drawn one by one
+_LITTLE = 0.01  # of the distance to the lower limit: luck that is not worth a word
 
 
 @dataclass(frozen=True)
@@ -364,7 +365,9 @@ def _carried(found: Logged) -> list[str]:
 
 def _caution(found: Logged) -> list[str]:
     """Return a warning if solving the log's model as if it were exact would claim more."""
-    if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
+    if found.plain_gain is None or found.kept:
+        return []
+    if not found.plain_gain > found.gain + _LITTLE * (found.gain - found.low):
         return []
     return [
         f"Solving the model of the log as if it were exact would claim {found.plain_gain:.6g}; "
@@ -561,7 +564,7 @@ def _facts(folder: Path, found: Logged) -> blocks.Facts:
             ("time", number(found.duration, 6)),
             ("states", number(len(found.advice))),
             ("actions", number(found.actions)),
-            ("probability of being better", f"{100.0 * found.beats_behaviour:.1f} %"),
+            ("probability of being better", f"{100.0 * min(found.beats_behaviour, 0.999):.1f} %"),
             ("assumed", ASSUMED.removeprefix("if ")),
             *blocks.made_by(found.version, folder),
         ],

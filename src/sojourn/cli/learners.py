@@ -77,6 +77,14 @@ def train(
         int | None, typer.Option(help="Start a new episode after this many steps.", min=1)
     ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's files.")] = None,
+    evaluate_every: Annotated[
+        int | None,
+        typer.Option(help="Measure what the policy earns after every so many steps, such as 10000.", min=1),
+    ] = None,
+    save_every: Annotated[
+        int | None,
+        typer.Option(help="Save the learner about every so many steps, not only at the end.", min=1),
+    ] = None,
     module: Modules = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +111,9 @@ def train(
     learner = begun(out, place, None if resume else new)
     if not as_json:
         say(f"agent: {learner.chosen}")
-    stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
+    stands, interrupted = train_into(
+        out, learner, Training(steps, time, tensorboard, evaluate_every, save_every)
+    )
     if interrupted and not stands.steps:
         say("sojourn: interrupted before the first step; nothing was saved", err=True)
         raise typer.Exit(INTERRUPTED)

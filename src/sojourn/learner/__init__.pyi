@@ -3,6 +3,7 @@
 from sojourn.learner.best import BestPolicy
 from sojourn.learner.comparing import Comparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.history import checkpoints
 from sojourn.learner.learner import Learner
 from sojourn.learner.policy import LearnedPolicy
 from sojourn.learner.saved import load_policy
@@ -17,6 +18,7 @@ __all__ = [
     "Learner",
     "RuleSearch",
     "Verdict",
+    "checkpoints",
     "load_policy",
     "tensorboard",
 ]

@@ -9,6 +9,7 @@ episodes that had no part in the choice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,7 @@ class SavedPast(TypedDict):
     distance: int
     kept: list[KeptPolicy]
     best: dict[str, Any] | None
+    leader: KeptPolicy | None
 
 
 @dataclass
@@ -71,6 +73,7 @@ class Past:
     distance: int = _FIRST_DISTANCE
     kept: list[KeptPolicy] = field(default_factory=list)
     choice: Choice | None = None
+    leader: KeptPolicy | None = None  # the policy of the best evaluation in training, if there were any
 
     def note(self, driver: Driver) -> None:
         """Keep the present policy, if that is due."""
@@ -88,8 +91,11 @@ class Past:
     def candidates(self, driver: Driver) -> list[KeptPolicy]:
         """Return the policies to choose from; the last of them is the present one, if it is sound."""
         now, found = driver.totals.steps, list(self.kept)
-        if self.choice is not None and all(one["steps"] != self.choice.steps for one in found):
+        if self.choice is not None:
             found.append({"steps": self.choice.steps, "policy": self.choice.policy})
+        if self.leader is not None:
+            found.append(self.leader)
+        found = list({one["steps"]: one for one in found}.values())
         found = sorted((one for one in found if one["steps"] < now), key=lambda one: one["steps"])
         policy = driver.policy()
         if policy is None:
@@ -112,7 +118,13 @@ class Past:
                 "evaluation": self.choice.evaluation._asdict(),
                 "considered": self.choice.considered.to_dict(as_series=False),
             }
-        return {"due": self.due, "distance": self.distance, "kept": self.kept, "best": best}
+        return {
+            "due": self.due,
+            "distance": self.distance,
+            "kept": self.kept,
+            "best": best,
+            "leader": self.leader,
+        }
 
     @classmethod
     def restored(cls, saved: Any, driver: Driver) -> Past:
@@ -121,7 +133,8 @@ class Past:
             return cls(due=(driver.totals.steps // _FIRST_DISTANCE + 1) * _FIRST_DISTANCE)
         check_kind(SavedPast, saved, "the past policies")
         choice, best = None, saved["best"]
-        for one in saved["kept"]:
+        leader = saved["leader"]
+        for one in saved["kept"] + ([] if leader is None else [leader]):
             driver.chooser(one["policy"])  # or says why it does not fit
         if best is not None:
             fields = {name: best[name] for name in Choice._fields}
@@ -131,7 +144,7 @@ class Past:
             driver.chooser(choice.policy)
         if min(saved["due"], saved["distance"]) < 1:
             raise ValueError("its past policies have impossible steps")
-        return cls(saved["due"], saved["distance"], saved["kept"], choice)
+        return cls(saved["due"], saved["distance"], saved["kept"], choice, leader)
 
 
 class BestPolicy:
@@ -243,7 +256,9 @@ class _Candidate:
 
     @property
     def rate(self) -> float:
-        return self.reward / self.duration
+        return (
+            self.reward / self.duration if self.duration else math.nan
+        )  # the only candidate is not followed
 
 
 def found_best(
@@ -257,16 +272,15 @@ def found_best(
         for one in kept
         for way in ways
     ]
-    everyone, rounds = list(rivals), []
+    everyone = list(rivals)
     last = [one for one in everyone if one.steps == kept[-1]["steps"]]
-    while True:
+    while len(rivals) > 1:
         until, episode = _SHARE * duration / len(rivals), _next(seeds)
         for one in rivals:
             earned = follow(one.choose, until, episode)
             one.reward += earned.reward
             one.duration += earned.duration
-        rounds.append(len(rivals))
-        if len(rivals) <= 2:
+        if len(rivals) == 2:
             break
         # The better half goes on, and so does the present policy. Of equals, the later is taken.
         order = sorted(rivals, key=lambda one: (one.rate, one.steps), reverse=True)
@@ -283,8 +297,8 @@ def found_best(
 
 def time_needed(driver: Driver, past: Past, duration: float, ways: Sequence[str]) -> float:
     """Return how long all policies are followed together."""
-    rivals, rounds = len(past.candidates(driver)) * len(ways), 1
-    while rivals > 2:
+    rivals, rounds = len(past.candidates(driver)) * len(ways), 0
+    while rivals > 1:
         rivals, rounds = (rivals + 1) // 2, rounds + 1
     return duration * (1.0 + _SHARE * rounds)
 

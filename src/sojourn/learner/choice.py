@@ -40,7 +40,7 @@ MakeAgent: TypeAlias = Callable[..., Agent]
 MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 
 MOST_PAIRS = 1_000_000  # pairs of state and action for which a planner is chosen: each takes 100 bytes
-# The agent where a network is needed: the one that does not fall apart when it goes on learning. After 100,000 steps of
+# The agent where a network is needed: the one that lost least by going on learning. After 100,000 steps of
 # LunarLander, two of five runs of `deep_q` lost 6 and 8 per step, random play 1.9, and the worst of `ppo` 0.1.
 NETWORK: MakeObserver = ppo
 _BY_NETWORK = f"it learns {'a policy' if NETWORK is ppo else 'values'}, with a network"

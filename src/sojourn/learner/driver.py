@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.agents.networks.base import check_arrays
+from sojourn.agents.networks.base import NetworkAgent, check_arrays
 from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
 from sojourn.data.numbers import shown
@@ -131,6 +131,8 @@ class TableDriver:
     def largest_value(self) -> float:
         """The largest |Q|."""
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
+
+    error = math.nan  # a table has no batches
 
     @property
     def position(self) -> Position | None:
@@ -368,6 +370,11 @@ class ObservingDriver:
     def largest_value(self) -> float:
         """The largest absolute weight, if the agent is one of Sojourn's."""
         return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
+
+    @property
+    def error(self) -> float:
+        """How far values were from their aims, if the agent is a network of Sojourn's, in units of rewards; else nan."""
+        return self.agent.error if isinstance(self.agent, NetworkAgent) else math.nan
 
     def begin(self) -> None:
         """Begin episodes, unless they are in progress."""

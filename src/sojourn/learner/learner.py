@@ -64,6 +64,7 @@ from sojourn.learner.comparing import (
 from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.facts import recipe_of, recipe_of_agent
+from sojourn.learner.history import History
 from sojourn.learner.policy import LearnedPolicy, about, observing_policy, policy_of
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.table_agent import HiddenActions, TableAgent
@@ -80,6 +81,7 @@ __all__ = ["Callback", "Learner", "saved_environment"]
 
 _BLOCK = 1000  # steps between callbacks, progress reports and warnings
 _MEASURED = 10_000.0  # steps of training; the best policy is measured for as long as they took
+_LEAST_EVALUATED = 1000.0  # steps of an evaluation in training
 _INF = math.inf
 
 Callback = Callable[["Learner"], object]
@@ -141,10 +143,11 @@ class Learner:
             driver = TableDriver(reader, table, hidden, Trace(supply.env, seed))
         is_made = not isinstance(make, str) and (not callable(make) or isinstance(driver.agent, type(make)))
         driver.recipe = recipe_of_agent(driver.agent) if is_made else recipe_of(make, options)
-        self._begin(supply, driver, sentence, Past())
+        self._begin(supply, driver, sentence, Past(), History())
 
-    def _begin(self, supply: Supply, driver: Driver, chosen: str, past: Past) -> None:
-        self._supply, self._driver, self._chosen, self._past = supply, driver, chosen, past
+    def _begin(self, supply: Supply, driver: Driver, chosen: str, past: Past, history: History) -> None:
+        self._supply, self._driver, self._chosen = supply, driver, chosen
+        self._past, self._history = past, history
         self._draw: tuple[object, Choose] | None = None  # from the agent's policy, for `act(sample=True)`
         self._has_guessed = False  # whether `act` has warned about an unvisited state
 
@@ -221,6 +224,17 @@ class Learner:
         """The largest |Q|, or the largest weight of a network."""
         return self._driver.largest_value
 
+    @property
+    def history(self) -> pl.DataFrame:
+        """What could be watched so far: a row every 1,000 steps (of long trainings, every 2,000, 4,000, ...).
+
+        Columns are the totals `steps`, `duration` and `reward`; the learned `rate`; the `largest_value`; the `error` of
+        a network's values in the last batch, as a root mean square in units of rewards; what the policy earned when it
+        was `evaluated` (see `train`); what was `earned` per unit time since the row before; and the best evaluation so far.
+        `sojourn.plot.training` draws it.
+        """
+        return self._history.frame()
+
     def act(self, obs: Element, action_mask: ArrayLike | None = None, *, sample: bool = False) -> Any:
         """Return the best action for an observation, of those that a mask allows.
 
@@ -296,13 +310,16 @@ class Learner:
         steps: int | None = None,
         *,
         duration: float | None = None,
+        evaluate_every: int | None = None,
         callbacks: Callback | Sequence[Callback] = (),
         progress: bool = False,
     ) -> Totals:
         """Train for a number of steps, or for a time on the environment's clock; return the totals.
 
         `duration` is the time to train for; where to find the duration of a step is an argument
-        of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the
+        of `Learner`. With `evaluate_every`, the greedy policy is followed without learning after every so many steps,
+        such as 10,000, for a tenth of the time that these took, but of at least 1,000 steps, in a held-out environment as
+        in `evaluate`; `history` has what it earned, and `best` considers the policy that earned most. Callbacks are called with the learner after every 1,000 steps and at the
         end; one that returns True ends the training. Ctrl-C ends it, too, between two steps; the
         learner can then be used, saved and trained further. So does a learned rate far beyond every reward per unit
         time that a step has had: it is impossible, and what is learned with it is wrong. `progress` shows a bar on a terminal,
@@ -311,6 +328,7 @@ class Learner:
         if (steps is None) == (duration is None):
             raise TypeError("train takes either a number of steps or a duration; give exactly one of them")
         driver, called = self._driver, [callbacks] if callable(callbacks) else list(callbacks)
+        every = _INF if evaluate_every is None else whole("evaluate_every", evaluate_every)
         last = until = _INF
         if steps is not None:
             last = driver.totals.steps + whole("steps", steps)
@@ -323,7 +341,7 @@ class Learner:
             still = 0  # steps since time last advanced, in whole blocks
             while not asked and driver.totals.steps < last and driver.totals.duration < until:
                 taken, clock = driver.totals.steps, driver.totals.duration
-                self._advance(min(last, taken + _BLOCK), until, asked)
+                self._advance(min(last, taken + _BLOCK), until, every, asked)
                 steps_done, passed = driver.totals.steps - taken, driver.totals.duration - clock
                 still = 0 if passed > 0.0 else still + steps_done
                 driver.reader.time_must_pass(still)
@@ -356,12 +374,33 @@ class Learner:
         limits.has_warned = limits.has_warned or sentence != ""
         return lost
 
-    def _advance(self, last: float, until: float, asked: list[int]) -> None:
-        """Train up to a step or a time, and keep policies where that is due, wherever training was interrupted."""
-        driver, past = self._driver, self._past
+    def _advance(self, last: float, until: float, every: float, asked: list[int]) -> None:
+        """Train up to a step or a time. What is due at some steps is done there, wherever training was interrupted."""
+        driver, past, history = self._driver, self._past, self._history
+        self._evaluated_if_due(every, asked)
         while not asked and driver.totals.steps < last and driver.totals.duration < until:
-            driver.advance(min(last, past.due), until, asked)
+            due = (driver.totals.steps // every + 1) * every if every < _INF else _INF
+            driver.advance(min(last, past.due, history.due, due), until, asked)
             past.note(driver)
+            history.note(driver)
+            self._evaluated_if_due(every, asked)
+
+    def _evaluated_if_due(self, every: float, asked: list[int]) -> None:
+        """Write into the history what the policy earns, if that is due; keep the policy if it is the best so far."""
+        steps, history, past = self.totals.steps, self._history, self._past
+        if asked or not steps // every > history.evaluated // every:
+            return
+        length = max(0.1 * every, _LEAST_EVALUATED) * (self.totals.duration or steps) / steps
+        seed = int(np.random.SeedSequence([self.seed, steps, 34]).generate_state(1)[0])
+        try:
+            earned = self.evaluate(duration=length, seed=seed).rate
+        except KeyboardInterrupt:
+            return  # it is made up for when training continues
+        best = max((row.evaluated for row in history.rows if row.evaluated == row.evaluated), default=-_INF)
+        history.note(self._driver, earned)
+        policy = self._driver.policy() if earned > best else None
+        if policy is not None:
+            past.leader = {"steps": steps, "policy": policy}
 
     # --- Evaluation ---
 
@@ -592,7 +631,7 @@ class Learner:
         The file contains only data. A `duration` or an `action_mask` that is a function is not saved; pass it
         to `load` again.
         """
-        saved.write(Path(path), self._driver, self._past)
+        saved.write(Path(path), self._driver, self._past, self._history)
 
     @classmethod
     def load(
@@ -612,8 +651,8 @@ class Learner:
         state from the file.
         """
         supply, learner = Supply(env), cls.__new__(cls)
-        driver, past = saved.read(Path(path), supply, duration, action_mask, agent)
-        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved", past)  # noqa: SLF001 - its own class
+        driver, past, history = saved.read(Path(path), supply, duration, action_mask, agent)
+        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved", past, history)  # noqa: SLF001 - its own class
         return learner
 
 

@@ -38,6 +38,7 @@ from sojourn.learner.best import Past
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, made_for, observing_agent
 from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
+from sojourn.learner.history import History
 from sojourn.learner.policy import LearnedPolicy, facts_of, observing_policy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.learner.watch import RateLimits
@@ -126,10 +127,15 @@ class SavedNetwork(WithSpaces):
     env: SavedEnvironment | None
 
 
-def write(path: Path, driver: Driver, past: Past) -> None:
-    """Write everything needed to continue."""
-    limits = driver.limits
-    further = {"past": past.saved(), "limits": np.array([limits.first, limits.low, limits.high])}
+def write(path: Path, driver: Driver, past: Past, history: History) -> None:
+    """Write everything needed to continue. A learner of 0.2 that has not been trained since is written as by 0.2."""
+    limits, further = driver.limits, dict[str, Any]()
+    if past.kept or past.choice is not None:
+        further["past"] = past.saved()
+    if history.rows:
+        further["history"] = history.saved()
+    if (limits.low, limits.high) != (-math.inf, math.inf):
+        further["limits"] = np.array([limits.first, limits.low, limits.high])
     if isinstance(driver, TableDriver):
         write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
@@ -198,8 +204,8 @@ def read(
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
-) -> tuple[Driver, Past]:
-    """Restore the driver that a file describes, in environments like the saved ones, and its past.
+) -> tuple[Driver, Past, History]:
+    """Restore the driver that a file describes, in environments like the saved ones, its past policies and its history.
 
     Arguments override what the file says, or supply what it cannot hold.
     """
@@ -215,7 +221,8 @@ def read(
         else:
             driver = _restored_table(contents, env, source, mask)
         driver.limits = _restored_limits(contents.get("limits"), driver.limits.is_rate)
-        return driver, Past.restored(contents.get("past"), driver)
+        history = History.restored(contents.get("history"), driver.totals.steps)
+        return driver, Past.restored(contents.get("past"), driver), history
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
     except MemoryError:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
@@ -268,7 +269,8 @@ def tensorboard(folder: str) -> Callable[[Learner], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
     It needs an extra: pip install 'sojourn[tensorboard]'. It logs the learned rate, the earned rate and the
-    largest |Q| by the number of steps.
+    largest |Q| by the number of steps, and the error of a network's values. If training evaluates the policy, it also
+    logs what that earned, and the most that it earned so far.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -284,14 +286,22 @@ def tensorboard(folder: str) -> Callable[[Learner], None]:
         raise ValueError(
             "TensorBoard is not installed; install it with: pip install 'sojourn[tensorboard]'"
         ) from None
-    writer = Writer(str(folder))
+    writer, written = Writer(str(folder)), -1
 
     def write(learner: Learner) -> None:
+        nonlocal written
         totals = learner.totals
         writer.add_scalar("rate", learner.rate, step=totals.steps)
         if totals.duration > 0.0:
             writer.add_scalar("earned", totals.reward / totals.duration, step=totals.steps)
         writer.add_scalar("largest value", learner.largest_value, step=totals.steps)
+        for row in learner.history.filter(pl.col("steps") > written).iter_rows(named=True):
+            for name in ("error", "evaluated"):
+                if row[name] is not None:
+                    writer.add_scalar(name, row[name], step=row["steps"])
+            if row["evaluated"] is not None:
+                writer.add_scalar("best evaluated", row["best_evaluated"], step=row["steps"])
+        written = totals.steps
         writer.flush()
 
     return write

@@ -171,9 +171,11 @@ def renew_scale(known: Earnings) -> None:
 
 def wrong_earnings(known: Earnings) -> str:
     """Return what is wrong with earnings that came from elsewhere, or an empty text."""
+    rate: Rate = canonical(take(known.rate, 0))
     return (
         wrong_stack("earnings.rate", known.rate)
-        or stumbling(canonical(take(known.rate, 0)))
+        or ("" if math.isfinite(_value(rate)) else "its estimate of the rate is not a finite number")
+        or stumbling(rate)
         or infinite("earnings.carried", known.carried)
         or outside("earnings.square", known.square, 0.0, math.inf)
         or outside("earnings.unit", known.unit, 0.0, math.inf)
@@ -270,6 +272,12 @@ _POLICIES = ("policy", "actor")  # what agents call a network that gives each ac
 def _decides(name: str) -> bool:
     """Whether an array of this name decides about actions: weights, the units of observations, or tiles."""
     return name.endswith("weights") or name.startswith(("seen.", "values."))
+
+
+@rule(compiled=False, fallback=True)
+def value_error(learned: Learned) -> float:
+    """Return how far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+    return math.nan
 
 
 class CompiledAgent(ABC):
@@ -407,6 +415,11 @@ class NetworkAgent(CompiledAgent):
         """A copy of the estimator of the rate as it is now."""
         estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
         return estimator
+
+    @property
+    def error(self) -> float:
+        """How far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+        return value_error(self.learned)
 
     def learn(self, transitions: Transitions) -> None:
         """Take in what followed, and learn from a batch whenever one is due."""

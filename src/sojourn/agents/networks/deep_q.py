@@ -43,6 +43,7 @@ from sojourn.agents.networks.base import (
     schedule_of,
     settle,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_stack,
@@ -138,6 +139,14 @@ def unsound_deep_q(learned: DeepQ) -> str:
 def actor_of_deep_q(learned: DeepQ) -> Network:
     """Its network; an output is the value of an action."""
     return acting_network("values", learned.network, learned.seen)
+
+
+@value_error.register
+def value_error_of_deep_q(learned: DeepQ) -> float:
+    """That of the last batch: a slope is what an action's value was above its aim, over the size of the batch."""
+    size = len(learned.chosen)
+    slopes = outputs_in(learned.network, learned.network.slopes)[:size]
+    return float(np.sqrt(size * np.sum(np.square(slopes, dtype=np.float64)))) if slopes.any() else np.nan
 
 
 @compiled_apart

@@ -51,6 +51,7 @@ from sojourn.agents.networks.base import (
     to_environment,
     to_network,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_steps,
@@ -304,6 +305,15 @@ def actor_of_ppo(learned: PPO) -> Network:
         return acting_network("chances", learned.policy, learned.seen)
     bounds = (learned.low, learned.high, learned.furthest)
     return acting_network("normal", learned.policy, learned.seen, *bounds)
+
+
+@value_error.register
+def value_error_of_ppo(learned: PPO) -> float:
+    """The critic's, over the last rollout, before it learned from that."""
+    rollout, count = learned.rollout, learned.pace.steps
+    if learned.counts[ROLLOUTS] < 2:  # the first only measures
+        return math.nan
+    return float(np.sqrt(np.mean((rollout.aims[:count] - rollout.values[:count]) ** 2)))
 
 
 @compiled_apart

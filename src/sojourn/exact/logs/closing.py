@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from sojourn.data.numbers import shown
 from sojourn.exact.logs.censoring import LAWS
@@ -51,7 +53,8 @@ def closed(
         )
     if not (kept & ended).any():
         raise ValueError(
-            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
+            "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column "
+            "of measurements must be cut into bins (sj.bins)"
         )
     unseen = np.zeros(0, dtype=np.int64)
     if not ended.all():
@@ -104,6 +107,28 @@ def outlasting(fit: Fit, labels: Labels, law: str) -> tuple[str, ...]:
         f"some rows outlast all that were seen to end ({counted(tails.size, 'pair', 'pairs')} of a state and an action; most in "
         f"{where}, {100.0 * curve.tail[worst]:.2g} %); they {lasting} and to lead where the others lead, and intervals allow for "
         f"more{more}",
+    )
+
+
+def trapping(fit: Fit, states: Sequence[Hashable]) -> tuple[str, ...]:
+    """Say where the log's model ends up in a few states that it does not leave, although the log was mostly elsewhere."""
+    here, after = fit.state[fit.cell_pair], fit.cell_next
+    size = fit.num_states
+    moves = sparse.coo_array((np.ones(len(here)), (here, after)), shape=(size, size))
+    classes, of = connected_components(moves, connection="strong")
+    if classes == 1:
+        return ()
+    closed_classes = np.ones(classes, dtype=bool)
+    closed_classes[of[here[of[here] != of[after]]]] = False
+    ends = np.flatnonzero(closed_classes[of])
+    rows = int(fit.visits[ends].sum())
+    if 2 * rows >= int(fit.visits.sum()):
+        return ()
+    others = f" and {counted(len(ends) - 1, 'other state', 'other states')}" if len(ends) > 1 else ""
+    return (
+        f"the log shows no way out of {shown(states[ends[0]])}{others} ({counted(rows, 'row', 'rows')}), so that its model ends up there "
+        "for ever, and what the behaviour earns in the long run rests on these rows; make states coarser there (sj.bins), or say what "
+        "follows (ends, with_action)",
     )
 
 

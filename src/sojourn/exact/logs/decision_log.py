@@ -20,7 +20,7 @@ from sojourn.data.numbers import at_least_zero, finite, probability, proper_frac
 from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
-from sojourn.exact.logs.closing import closed, counted, outlasting
+from sojourn.exact.logs.closing import closed, counted, outlasting, trapping
 from sojourn.exact.logs.cycles import weighted
 from sojourn.exact.logs.estimates import Behaviour, Improvement, Label, LogEvaluation
 from sojourn.exact.logs.fit import (
@@ -116,6 +116,8 @@ class Log:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
         if known is not None:
             self.findings += outlasting(self.fit, (self.states, self.actions), known.law)
+        if weight is None:
+            self.findings += trapping(self.fit, self.states)
 
     def _set(self) -> None:
         """Set what follows from the columns and from known effects."""
@@ -176,6 +178,7 @@ class Log:
         self._set()
         self.findings = (
             *self.findings,
+            *trapping(self.fit, self.states),
             "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
         )
         return self

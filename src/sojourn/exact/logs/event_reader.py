@@ -183,6 +183,11 @@ def _from_text(texts: pl.Series) -> pl.Series:
     local = pl.select(pl.when(zoned).then(local).otherwise(texts.str.replace("T", " "))).to_series()
     parsed = [local.str.to_datetime(form, time_unit="us", strict=False) for form in _FORMATS]
     found = pl.select(pl.coalesce(parsed)).to_series().dt.timestamp("us").cast(pl.Float64) / 1e6
+    if found.is_null().all() and not texts.is_null().all():
+        raise ValueError(
+            f"the column {texts.name!r} of the log has texts such as {texts.drop_nulls()[0]!r}, which are no times of ISO 8601; write "
+            "them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"
+        )
     with_zone, without = int(zoned.sum()), int((~zoned & found.is_not_null()).sum())
     if with_zone and without:
         raise ValueError(
@@ -346,11 +351,15 @@ class EventReader(LogReader):
                 f"in the column {until!r}",
             )
         else:
-            stamps, said = np.full(len(last), _clock(as_series("until", [until]))[0][0] or math.nan), "until"
-            if not np.isfinite(stamps).all():
+            try:
+                asked = float(_clock(as_series("until", [until]))[0][0])
+            except (TypeError, ValueError):
+                asked = math.nan
+            if not math.isfinite(asked):
                 raise ValueError(
                     f"until is {shown(until)}; it must be a time, or the name of a column of times"
                 )
+            stamps, said = np.full(len(last), asked), "until"
         watched = (stamps - self.time[last]) / self.scale
         early = np.zeros(self.size, dtype=bool)
         early[last[watched < 0.0]] = True

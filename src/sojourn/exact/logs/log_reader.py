@@ -18,7 +18,7 @@ import polars as pl
 
 from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
-from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.data.numbers import listed, nearest, shown, unmasked
 from sojourn.exact.logs.amounts import RowAmount, checked_names
 from sojourn.exact.logs.censoring import LAWS, Unfinished
 from sojourn.exact.logs.closing import counted
@@ -31,7 +31,7 @@ from sojourn.rules.door import told
 Columns: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = list[Hashable] | pl.Series
 Note: TypeAlias = Callable[[int], str]  # what is said of so many rows
-Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Sequence[Mapping[str, Any]] | Frame"
 
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
@@ -58,7 +58,7 @@ def read_log(  # one argument for each column of a log
     durations: str = LAWS[0],
     amounts: Mapping[str, str] | None = None,
 ) -> Log:
-    """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
+    """Return the log in CSV or Parquet files, a frame of polars or pandas, columns by name, or rows as dictionaries.
 
     Files are a path, a list of paths, or a pattern such as "2026-*.parquet". Anything that has the Arrow interface, such as a
     relation of DuckDB, is a frame, too. Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
@@ -136,10 +136,23 @@ def columns_of(source: Source) -> Mapping[str, Iterable[Any]]:
         source = _files(paths)
     elif hasattr(source, "__arrow_c_stream__") and not hasattr(source, "iloc"):  # which pandas has
         source = pl.DataFrame(source)
+    elif isinstance(source, list | tuple) and source and all(isinstance(row, Mapping) for row in source):
+        source = _of_rows(source)
     columns = columns_by_name(source)
     if columns is None:
-        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
+        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, columns by name, or rows")
     return columns
+
+
+def _of_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of a list of dictionaries."""
+    names = list(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if row.keys() != rows[0].keys():
+            raise ValueError(
+                f"row {number} of the log has {listed(list(row))}, but the first row has {listed(names)}"
+            )
+    return {name: [row[name] for row in rows] for name in names}
 
 
 def paths_of(source: Source) -> list[Path] | None:
@@ -230,9 +243,9 @@ def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> L
     column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
     if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
         return column
-    for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
-        if hasattr(column, listed):
-            return _listed(wanted, getattr(column, listed))
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
+        if hasattr(column, method):
+            return _listed(wanted, getattr(column, method))
     return _listed(wanted, lambda: column)
 
 
