@@ -14,7 +14,7 @@ when the rate will leave the interval (Shin, Ramdas and Rinaldo 2024), with the 
 M(k) plus the money not yet placed is a supermartingale that begins at 1. So the probability that M ever reaches 1 / alpha is at most
 alpha, however long one watches (Ville 1939), and a change late is found nearly as soon as one early, since log 1 / w(k) grows
 slowly. M is the mean over seven stakes, from 1 to 1/64, for changes of different sizes. The same is done for
-D = high T - R; both sides share alpha. The weights, and that shares of alpha make restarts safe for ever, are not ours.
+D = high T - R; both sides share alpha.
 
 The variance is not known, but taken from the batches before, at least from the first 50, which only calibrate, times 1.3, and times
 (1 + c) / (1 - c) for a correlation c of neighbouring batches. So the bound on false alarms holds exactly only for a known
@@ -99,7 +99,7 @@ class Monitor:
     probability of ever raising an alarm while the promise is kept. The first `calibration` batches only measure how much
     batches differ.
 
-    Each machine earns 1 or 3 in a time of 2, until they earn 0 or 2:
+    Steps earn 1 or 3 in a time of 2, and then 0 or 2:
 
     >>> import random
     >>> coin, monitor = random.Random(0), Monitor(low=0.95, high=1.05, batch=10.0)
@@ -108,8 +108,8 @@ class Monitor:
     >>> steps = 0
     >>> while not monitor.update(coin.choice([0.0, 2.0]), 2.0):
     ...     steps += 1
-    >>> steps, monitor.alarm
-    (99, '')
+    >>> steps, monitor.alarm.partition(";")[0]
+    (119, 'for a time of about 240, 0.533333 has been earned per unit of time, which is below what was promised, 0.95 to 1.05')
     """
 
     def __init__(
