@@ -55,6 +55,7 @@ bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/learner.py
 	$(BIN)/python bench/simulation.py
+	$(BIN)/python bench/vectors.py
 	$(BIN)/python bench/solvers.py
 	$(BIN)/python bench/structures.py
 	$(BIN)/python bench/networks.py

@@ -451,7 +451,7 @@ def main() -> None:
         os.environ.update(dict.fromkeys(THREADS, "1"))
         os.execv(sys.executable, [sys.executable, *sys.argv])
     for method, model in itertools.product(
-        methods, (two_queues(20, 0.9), selfish_mining(8), job_classes(20))
+        methods, (two_queues(20, 0.9), selfish_mining(20), job_classes(20))
     ):
         with contextlib.suppress(ValueError, ArithmeticError):  # not every method solves each of them
             METHODS[method](model, options.tolerance)

@@ -13,9 +13,11 @@ import epochs
 import fleet
 import house
 import measured
+import notebook
 import observed
 import pictures
 import published
+import watching
 from rendering import public_name
 
 import baselines
@@ -68,7 +70,9 @@ def places() -> dict[str, Callable[[], str]]:
         **measured.places(),
         **observed.places(),
         **fleet.places(),
+        **watching.places(),
         "<!-- house -->": house.table,
+        "<!-- notebook -->": notebook.page,
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from sojourn.report.plot import risk_chart
 HERE = Path(__file__).resolve().parent
 # What a reader has, the file of the picture and what it shows. The site puts each below its program.
 PICTURES = {
-    "a model": ("door-model", "The best gain while mending takes longer: from 4.66 hours on it is better to wait until it breaks"),
+    "a model": ("door-model", "Which kind of jobs to serve, by how many there are of each: the first, whenever there are any"),
     "a simulator": ("door-simulator", "The exact gain of each rule for repairs, and what the learned policy earns, with its interval"),
     "a log": ("door-log", "What the log earned, and what the better policy would earn, with intervals"),
     "a Gymnasium environment": ("door-environment", "The exact gain of each limit for the queue, and what the learned policy earns, with its interval"),
@@ -48,17 +49,13 @@ def programs(readme: str) -> Iterator[tuple[str, str]]:
         yield title, body.split("```python\n")[1].split("```")[0]
 
 
-def model(_: dict[str, Any]) -> Plain:
-    """Draw what mending in good time is worth, by the hours it takes; a good machine runs five hours and earns 25."""
-    hours = np.linspace(0.25, 8.0, 32)
-    mended, waited = 23.0 / (5.0 + hours), np.full(32, 25.0 / 10.5)
-    axes = (Axis("hours that mending a worn machine takes"), Axis("gain per hour"))
-    series = [
-        Series("the best policy", Look(BLACK, 0, None), hours, np.maximum(mended, waited), weight="wide"),
-        Series("mend when worn", FIRST, hours, mended),
-        Series("run until it breaks", SECOND, hours, waited),
-    ]
-    return Lines("", *axes, series)
+def model(made: dict[str, Any]) -> Plain:
+    """Draw which queue is served where, without the states in which one of the two is nearly full."""
+    whole = drawn(made["best"].worth)
+    inner = [at for at, place in enumerate(whole.places or ()) if max(map(int, place)) <= 12]
+    places, actions = [made["model"].labels[at] for at in inner], [whole.actions[at] for at in inner]
+    axes = ("jobs of the first kind", "jobs of the second kind")
+    return policy_map.maps(whole._replace(places=places, actions=actions, axes=axes))[0]._replace(title="")
 
 
 def simulator(made: dict[str, Any]) -> Plain:
@@ -88,7 +85,7 @@ def among(rules: dict[str, float], found: sj.learner.Evaluation, unit: str) -> P
 
 def log(made: dict[str, Any]) -> Plain:
     """Draw what the log says about both policies."""
-    habit, better = made["log"].behaviour, made["found"]
+    habit, better = made["found"].behaviour, made["found"]
     rows = [
         Whisker("so far", Look(RED, 0, 1), habit.rate, habit.low, habit.high),
         Whisker("better", Look(BLUE, 0, 0), better.gain, better.low, better.gain),
@@ -127,16 +124,6 @@ def paper(made: dict[str, Any]) -> Plain:
     return Whiskers("", Axis(f"rate; A is best at rates above {found.low:.2f}"), rows, reference=found.low)
 
 
-def queues(made: dict[str, Any]) -> Sheet:
-    """Draw which queue is served where, without the states in which one of the two is nearly full."""
-    whole = drawn(made["best"].worth)
-    inner = [at for at, place in enumerate(whole.places or ()) if max(map(int, place)) <= 12]
-    places, actions = [made["model"].labels[at] for at in inner], [whole.actions[at] for at in inner]
-    axes = ("jobs of the first kind", "jobs of the second kind")
-    found = policy_map.maps(whole._replace(places=places, actions=actions, axes=axes))
-    return Sheet([[found[0]._replace(title="")]], (5.2, 3.6))
-
-
 def centre(made: dict[str, Any]) -> Sheet:
     """Draw what each limit on the share of lost calls costs."""
     bounds = np.array([0.005, 0.0075, *np.linspace(0.01, 0.3, 30)])
@@ -147,6 +134,45 @@ def centre(made: dict[str, Any]) -> Sheet:
     ]
     axes = Axis("calls that may be lost, in %"), Axis("calls that wait, on average")
     return Sheet([[Lines("", *axes, series)]], (5.2, 2.6))
+
+
+def mining(made: dict[str, Any]) -> Sheet:
+    """Draw what the best strategy earns for each share of the power, beside honest mining."""
+    shares = np.linspace(0.25, 0.475, 10)
+    series = [Series("honest", TRUTH, 100.0 * shares, 100.0 * shares)]
+    for followers, look in ((0.0, FIRST), (1.0, SECOND)):
+        gains = [
+            sj.solve(
+                sj.models.explore((1, 0, 0), partial(made["moves"], power=power, followers=followers))
+            ).gain
+            for power in shares
+        ]
+        name = "selfish, others follow" if followers else "selfish, nobody follows"
+        series.append(Series(name, look, 100.0 * shares, 100.0 * np.array(gains)))
+    axes = Axis("share of the computing power, in %"), Axis("share of the blocks, in %")
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
+
+
+def replacement(made: dict[str, Any]) -> Sheet:
+    """Draw what each age of replacement costs, by hand, and what was solved."""
+    ages, cost = np.arange(5, 101), made["cost"]
+    series = [
+        Series("replaced at this age, by hand", FIRST, ages, [cost(age) for age in ages]),
+        Series("solved", Look(RED, 0, 0), [made["age"]], [-made["best"].gain], kind="points"),
+        Series("never replaced before it fails", TRUTH, ages[[0, -1]], [cost(199)] * 2),
+    ]
+    return Sheet([[Lines("", Axis("weeks"), Axis("cost of a week", ends=(0.1, 0.45)), series)]], (5.2, 2.8))
+
+
+def inventory(made: dict[str, Any]) -> Sheet:
+    """Draw what ordering up to each level costs, and what was solved."""
+    levels = sorted({up_to for _, up_to in made["rules"]})
+    best = [min(cost for (_, at), cost in made["rules"].items() if at == up_to) for up_to in levels]
+    series = [
+        Series("with the best s for each, by hand", FIRST, levels, best),
+        Series("solved", Look(RED, 0, 0), [made["up_to"]], [-made["best"].gain], kind="points"),
+    ]
+    return Sheet([[Lines("", Axis("ordered up to"), Axis("cost of a period"), series)]], (5.2, 2.6))
 
 
 def requests(made: dict[str, Any]) -> Sheet:
@@ -252,13 +278,15 @@ def holding(made: dict[str, Any]) -> Sheet:
 
 
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
-    "two-queues": queues, "call-centre": centre, "worth-my-time": requests,
+    "two-queues": lambda made: Sheet([[model(made)]], (5.2, 3.6)), "call-centre": centre, "selfish-mining": mining, "inventory": inventory,
+    "replacement": replacement, "worth-my-time": requests,
     "rougher-ride": ride, "options": options, "holding": holding,
 }  # fmt: skip
 # Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
 WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}
 # The page of a picture and which of its programs, unless it is the first of its own.
 PLACES = {"holding": ("options", 3)}
+WHOLE = ("inventory", "replacement")  # pictures of what all programs of their page made
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,
@@ -267,11 +295,13 @@ DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
 
 def main() -> None:
     """Run the programs, and draw a picture for each."""
+    sheets, doors = {}, {}
     for name, draw in GALLERY.items():
         page, number = PLACES.get(name, (name, 0))
         text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
-        program = text.split("```python\n")[1 + number].split("```")[0]
-        write(draw(_run(program)), HERE / "figures" / f"gallery-{name}", ["svg"])
+        program = "\n".join(_programs(text)) if name in WHOLE else _programs(text)[number]
+        sheets[name] = draw(_run(program))
+        write(sheets[name], HERE / "figures" / f"gallery-{name}", ["svg"])
     for page, (draw, data) in WITH_DATA.items():
         if (folder := HERE.parents[1] / "shared" / "data" / data).is_dir():
             text = (HERE / "gallery" / f"{page}.md").read_text(encoding="utf-8")
@@ -279,9 +309,16 @@ def main() -> None:
                 made = _run("\n".join(_programs(text)))
             write(draw(made), HERE / "figures" / f"gallery-{page}", ["svg"])
     for title, program in programs((HERE.parent / "README.md").read_text(encoding="utf-8")):
-        chart = DRAWN[title](_run(program))
+        doors[title] = chart = DRAWN[title](_run(program))
         height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
         write(Sheet([[chart]], (5.2, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+    limits = sheets["call-centre"].rows[0][0]
+    first = [
+        limits._replace(title="a model: what each limit costs, proven"),
+        doors["a simulator"]._replace(title="a simulator: learned, beside the exact"),
+        doors["a log"]._replace(title="a log: what it earned, and could"),
+    ]
+    write(Sheet([first], (11.0, 3.2)), HERE / "figures" / "first", ["svg"])
 
 
 def _programs(page: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The study of logs with censored rows: new units that are watched for a while, by time stamps of one second, with a known truth.
 
 `python tests/censored_cells.py` tries every cell and prints the tables of the page `docs/logs.md` (minutes; --logs sets how many
-logs of a cell are tried).
+logs of a cell are tried, and --units how many units they have).
 """
 
 from __future__ import annotations
@@ -172,14 +172,15 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--logs", type=int, default=200)
     given.add_argument("--laws", nargs="+", default=["kaplan-meier", "weibull"])
+    given.add_argument("--units", nargs="+", type=int, default=UNITS)
     asked = given.parse_args()
-    logs = asked.logs
+    logs, sizes = asked.logs, asked.units
     for law in asked.laws:
-        _say(f"\n{law}\n\n| log | " + " | ".join(f"{u:,} units, {s}" for u in UNITS for s in SHARES) + " |")
-        _say("|---|" + "--:|" * (len(UNITS) * len(SHARES)))
+        _say(f"\n{law}\n\n| log | " + " | ".join(f"{u:,} units, {s}" for u in sizes for s in SHARES) + " |")
+        _say("|---|" + "--:|" * (len(sizes) * len(SHARES)))
         shares: list[list[float]] = []
         for name, cell in cells().items():
-            found = [tried(cell, units, watched, law, logs) for units in UNITS for watched in SHARES.values()]
+            found = [tried(cell, units, watched, law, logs) for units in sizes for watched in SHARES.values()]
             shares.append([one.censored for one in found])
             _say(f"| {name} | " + " | ".join(_entry(one) for one in found) + " |")
         _say(f"censored: {np.round(np.array(shares), 2).tolist()}")

@@ -5,6 +5,7 @@ To compile a kernel takes a second or more for each combination of classes, in w
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,7 +46,9 @@ def _called(kernel: Kernel[Any], *args: Any) -> Any:
     with np.errstate(all="ignore"):
         returned = kernel.python(*args)
     _spent[key] += time.thread_time() - begun  # type: ignore[assignment] # a Counter of seconds
-    return canonical(returned) if is_value(returned) else returned
+    with contextlib.suppress(TypeError):  # a plain tuple as a state, for instance
+        return canonical(returned) if is_value(returned) else returned
+    return returned
 
 
 def _steps(args: tuple[Any, ...]) -> int:

@@ -325,6 +325,7 @@ POLICIES = ("smart", "masked", "every-visits", "binned")  # learners whose polic
 def told_of_policy(path: Path, kind: Kind) -> Json:
     """Return what there is to know of an exported policy, or of the policy in the file of a learner."""
     policy, env = sj.load_policy(path), kind.env()
+    assert isinstance(policy, sj.learner.LearnedPolicy)
     known = [observation for observation in _observations(env) if policy.known(observation)]
     return {
         "known": len(known),

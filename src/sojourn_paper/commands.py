@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 reproduce = typer.Typer(
     no_args_is_help=True,
-    help="Run one of the paper's two studies, or one of Sojourn's own, on change and on networks.",
+    help="Run one of the paper's two studies, or one of Sojourn's own, on change, networks and environments.",
 )
 app.add_typer(reproduce, name="reproduce")
 
@@ -149,6 +149,39 @@ def observations(
     size, kinds = study.Size(seeds, rate_seeds, length), formats_of(formats)
     with goes_on(), progress("observations", sum(cell.steps for cell in study.all_cells(size))) as advance:
         found = study.observations(out, size, jobs, advance, kinds)
+    _say_all(study.headlines(found), out)
+
+
+@command(
+    "sojourn reproduce environments",
+    "sojourn reproduce environments --environments cart-pole,pendulum --seeds 2 --length 0.1 --out out/short",
+    group=reproduce,
+)
+def environments(
+    out: Out = Path("out/environments"),
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--environments",
+            help="Environments, such as cart-pole,lunar-lander; all that are installed by default.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(help="Number of seeds, from 0 on; where a run takes minutes, at most 2.", min=1)
+    ] = 5,
+    length: Annotated[float, typer.Option(help="Length of runs, as a share of the usual length.")] = 1.0,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the study of environments that nobody here wrote: what agents earn, by the policy they keep and the last one."""
+    from sojourn.runs.progress import progress
+    from sojourn_paper import environments as study
+
+    wanted = list(study.PLACES) if names is None else [name.strip() for name in names.split(",")]
+    kinds = formats_of(formats)
+    total = sum(cell.steps for cell in study.cells(wanted, seeds, length))
+    with goes_on(), progress("environments", total) as advance:
+        found = study.environments(out, wanted, seeds, length, jobs, advance, kinds)
     _say_all(study.headlines(found), out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -340,3 +341,38 @@ def test_continuous_actions_go_from_bound_to_bound() -> None:
     drawn = np.array([agent.draw(np.zeros((1, 2)), np.zeros((1, 0)))[0][0, 0] for _ in range(2000)])
     assert drawn.mean() == pytest.approx(10.0, abs=0.5)
     assert drawn.std() == pytest.approx(20.0 * np.exp(-0.7) / 2.0, rel=0.1)
+
+
+# --- Models that mislead a rate -----------------------------------------------------------------
+
+
+def one_hot(problem: str) -> gymnasium.Env[Any, Any]:
+    """A problem whose states are shown as vectors of a one among zeros."""
+    states = sj.problems.PROBLEMS[problem]().num_states
+    env: Any = sj.envs.make(f"sojourn/{problem.title().replace('-', '')}-v0", {})
+    space = gymnasium.spaces.Box(0.0, 1.0, (states,))
+    return gymnasium.wrappers.TransformObservation(
+        env, lambda state: np.eye(states, dtype=np.float32)[state], space
+    )
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize(
+    ("agent", "problem", "steps", "options"),
+    [
+        (sj.deep_q, "early-pay", 30_000, {}),
+        (sj.ppo, "early-pay", 60_000, {}),
+        (sj.deep_q, "rare-delay", 60_000, {}),
+        (sj.ppo, "rare-delay", 700_000, {"rollout": 16_384, "batch": 1024}),
+    ],
+)
+def test_networks_where_a_wrong_rate_or_a_rare_step_misleads(
+    agent: Any, problem: str, steps: int, options: dict[str, Any]
+) -> None:
+    """The first choice is right in each of three runs, if a rollout of PPO sees the rare step some ten times."""
+    best = sj.solve(sj.problems.PROBLEMS[problem]())
+    for seed in range(3):
+        learner = sj.Learner(one_hot(problem), agent, seed=seed, **options)
+        learner.train(steps)
+        first = np.eye(best.model.num_states)[0]
+        assert learner.act(first) == best.policy[0]

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.answers import policy_map
+from sojourn.answers import notebook, policy_map
 from sojourn.answers.page import write_report
 from sojourn.answers.policy_map import Drawn
 from sojourn.answers.solution import FILE, Solved, drawn_of, lines, section, solve_named, solved
@@ -194,9 +195,33 @@ def test_what_a_notebook_shows() -> None:
         assert "and 2 more states" in shown
     sharp = from_transitions([("<b>", "&", "<b>", 1.0, 1.0, 1.0), ("c", "&", "<b>", 1.0, 1.0, 1.0)])
     assert "<b>" not in sj.solve(sharp)._repr_html_()
+    assert '<div style="overflow-x: auto"><table>' in sj.solve(sharp)._repr_html_()  # on a phone it scrolls
     figure = found.plot()
     assert figure.axes[0].get_xlabel() == "state 1"
     assert found.plot(figure.axes[0]) is figure
+
+
+def test_a_notebook_shows_amounts_and_limits() -> None:
+    """Each amount per unit time, each limit with its price, and findings; what rounding left of a bias is 0."""
+    rows = [
+        ("on", "keep", "on", 1.0, 1.0, 1.0, {"lost": 0.0}),
+        ("on", "lose", "on", 1.0, 3.0, 1.0, {"lost": 1.0}),
+    ]
+    limited = sj.solve(from_transitions(rows), limits=[sj.exact.at_most("lost", 0.25)])
+    shown = limited._repr_html_()
+    assert "<p>limit: lost per unit time at most 0.25, price 2</p>" in shown
+    assert "<p>per unit time: reward 1.5, steps 1, lost 0.25</p>" in shown
+    assert "<td>keep (75 %) or lose (25 %)</td>" in shown
+    assert limited.table()["action"].to_list() == ["keep (75 %) or lose (25 %)"]
+    assert all(finding in shown for finding in limited.findings)
+    table = pl.DataFrame({"bias": [5e5, 1e-9], "loss": [5e5, 1e-9]})
+    assert "<td>0</td><td>1e-09</td>" in notebook._html([], None, table).replace("1e-9", "1e-09")
+
+
+def test_bars_of_few_states_have_room() -> None:
+    """Two bars do not stand at the ends of the axis."""
+    ax = sj.solve(sj.problems.gosavi()).plot().axes[0]
+    assert ax.get_xlim() == (-0.5, 1.5)
 
 
 def test_a_total_shows_its_policy() -> None:

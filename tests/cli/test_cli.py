@@ -19,8 +19,10 @@ from sojourn.envs import ENVIRONMENTS
 
 
 def test_version() -> None:
-    """`--version` prints the version."""
+    """`--version` prints the version, and so does `python -m sojourn --version`."""
     assert start("--version").stdout.strip() == sj.__version__
+    module = [sys.executable, "-m", "sojourn", "--version"]
+    assert subprocess.run(module, capture_output=True, text=True, check=True).stdout.strip() == sj.__version__
 
 
 def test_an_unexpected_error_is_called_a_defect() -> None:

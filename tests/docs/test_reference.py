@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+import sojourn.deploy
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
 LAWS = (
@@ -40,6 +41,7 @@ PUBLIC = sorted(
     | {f"sojourn.laws.{name}" for name in LAWS}
     | {f"sojourn.envs.{name}" for name in (*SIMULATIONS, *WRAPPERS, "WorldEnv")}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
+    | {f"sojourn.deploy.{name}" for name in sojourn.deploy.__all__}
     | {f"sojourn.stats.{name}" for name in sj.stats.__all__}
     | {f"sojourn.plot.{name}" for name in sj.plot.__all__}
 )

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn.envs.reader import checked_mask, duration_reader, mask_key, mask_reader
+from sojourn.deploy.policy import checked_mask
+from sojourn.envs.reader import duration_reader, mask_key, mask_reader
 
 
 @pytest.mark.parametrize(

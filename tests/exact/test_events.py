@@ -19,6 +19,7 @@ import sojourn as sj
 from log_samples import log_of, machine
 from small_envs import sentence
 from sojourn.answers.log import answered_file, lines
+from sojourn.exact.logs import pieces
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 BUSES, TURBOFANS = SHARED / "buses" / "a530875.asc", SHARED / "cmapss" / "train_FD001.txt"
@@ -174,6 +175,8 @@ def test_repeated_rows_are_left_out() -> None:
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: read(unit=[1, 2, 3, 4, 5]), 'every row is censored: 5 units have one row each, and what follows is not known; say it by ends="renew" or ends="continue", or give units with more rows'),
     (lambda: read(time=["2024-01-01T00:00Z", "2024-01-02 00:00+02:00", "2024-01-03T00:00", "2024-01-04", "2024-01-05"]), "the column 'time' of the log mixes time zones: 2 rows have a zone and 3 have none; give all of them one, or none"),
+    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are no times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
+    (lambda: read(state=[0.1, 0.2, 0.3, 0.4, 0.5]), "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column of measurements must be cut into bins (sj.bins)"),
     (lambda: read(per="fortnight"), "per is 'fortnight'; it must be one of second, minute, hour, day, week, month, year"),
     (lambda: sj.read_events(EVENTS, time="tine"), "the log has no column 'tine' for the time; did you mean 'time'?"),
     (lambda: sj.read_events(EVENTS, reward=lambda row: row["rewards"]), "the log has no column 'rewards'; did you mean 'reward'?"),
@@ -266,6 +269,117 @@ def test_events_and_transitions_are_one_log(tmp_path: Path) -> None:
         assert read.improve().policy == log.improve().policy
     told = sentence(lambda: sj.read_events(str(tmp_path / "none-*.csv")), FileNotFoundError)
     assert told.endswith("none-*.csv; give the path of the log")
+
+
+def test_a_state_without_a_way_out_is_said() -> None:
+    """One unit is last seen where no other has been: the model ends up there, which the log says, also as sums; a way out ends it."""
+    table: dict[str, list[Any]] = {
+        "unit": [0] * 40 + [1] * 4,
+        "time": [*range(40), *range(4)],
+        "state": ["new", "old"] * 20 + ["old", "odd", "odd", "odd"],
+        "reward": [1.0] * 44,
+    }
+    logs = sj.read_events(table), sj.read_events(pl.LazyFrame(table), keep_rows=False)
+    for log in logs:
+        assert any(
+            each.startswith("the log shows no way out of 'odd' (2 rows), so that its model")
+            for each in log.findings
+        )
+    out = sj.read_events(table | {"state": ["new", "old"] * 20 + ["old", "odd", "odd", "new"]})
+    assert not any("no way out" in each for each in out.findings)
+
+
+# --- Large tables -------------------------------------------------------------------------
+
+
+def large(seed: int) -> pl.DataFrame:
+    """Return 300 events of 17 units in any order, with what goes wrong: missing entries, equal times and repeated rows."""
+    rng, size = np.random.default_rng(seed), 300
+    columns: dict[str, list[Any]] = {
+        "unit": [f"u{unit:02}" if seed % 2 else unit for unit in rng.integers(0, 17, size).tolist()],
+        "time": rng.integers(0, 250, size).astype(float).tolist(),
+        "wear": (5.0 * rng.random(size)).round(2).tolist(),
+        "kind": rng.choice(list("aaaabbbcd"), size).tolist(),
+        "action": rng.choice(["run", "fix"], size).tolist(),
+        "reward": rng.normal(size=size).tolist(),
+        "ended": (rng.random(size) < 0.5).tolist(),
+    }
+    for name in ("unit", "time", "wear", "kind", "action", "reward"):
+        columns[name][int(rng.integers(size))] = None
+    frame = pl.DataFrame(columns)
+    return pl.concat([frame, frame.head(5)])
+
+
+def without_examples(sentences: tuple[str, ...]) -> set[str]:
+    return {re.sub(r"such as .*?(;|, and)", "", each) for each in sentences}
+
+
+@pytest.mark.parametrize("ends", ["censored", "renew", "ended"])
+def test_a_table_in_pieces_is_the_log_of_its_rows(
+    ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States, counts, models, gains and all that is said are the same as in memory, also where units follow one another."""
+    monkeypatch.setattr(pieces, "PIECE", 40)
+    cuts: list[Any] = [sj.bins("wear", width=0.5), sj.bins("wear", width=0.05), ["kind", sj.bins("wear", 3)]]
+    cuts.append([sj.bins("kind", rare=60), sj.bins("wear", quantiles=4)])
+    for seed, cut in enumerate(cuts):
+        frame = large(seed)
+        frame[:100].write_parquet(tmp_path / "part-1.parquet")
+        frame[100:].write_parquet(tmp_path / "part-2.parquet")
+        source: Any = tmp_path / "part-*.parquet" if seed == 0 else frame.lazy()
+        given: dict[str, Any] = {
+            "state": cut,
+            "ends": ends,
+            "earning": 0.5,
+            "reward": lambda row: 2.0 * row["reward"],
+        }
+        whole, added = (
+            sj.read_events(source, **given, amounts={"cost": "wear"}, flows={"hours": 24.0}, keep_rows=keeps)
+            for keeps in (True, False)
+        )
+        assert (repr(added.states), added.counts(), repr(added)) == (
+            repr(whole.states),
+            whole.counts(),
+            repr(whole),
+        )
+        assert without_examples(added.refused) == without_examples(whole.refused)
+        more = without_examples(added.findings) - without_examples(whole.findings)
+        assert len(more) == 2
+        assert without_examples(whole.findings) < without_examples(added.findings)
+        assert any("of 305 rows was read piece by piece" in each for each in more)
+        one, other = (log.with_action("new", reward=-1.0, duration=1.0) for log in (whole, added))
+        for name in ("reward", "duration", "squares", "cell_share", "cell_sums"):
+            assert getattr(other.fit, name) == pytest.approx(getattr(one.fit, name), rel=1e-9, abs=1e-9)
+        for name in ("rate", "observed", "duration"):
+            assert getattr(added.behaviour, name) == pytest.approx(getattr(whole.behaviour, name), rel=1e-9)
+        for name in whole.amounts:
+            assert added.behaviour.amounts[name].rate == pytest.approx(
+                whole.behaviour.amounts[name].rate, rel=1e-9
+            )
+
+
+def test_only_large_tables_become_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By themselves those of many rows; `keep_rows` decides, and what cannot be added up is said in one sentence."""
+    table = pl.DataFrame(EVENTS)
+    table.write_parquet(tmp_path / "events.parquet")
+    file = tmp_path / "events.parquet"
+    assert not sj.read_events(file).is_of_sums
+    monkeypatch.setattr(pieces, "MOST_ROWS", 4)
+    assert sj.read_events(file).is_of_sums
+    assert not sj.read_events(file, keep_rows=True).is_of_sums
+    assert not sj.read_events(file, until=9).is_of_sums
+    for call in (
+        lambda: sj.read_events(table, keep_rows=False),
+        lambda: sj.read_events(file, until=9, keep_rows=False),
+    ):
+        assert sentence(call, ValueError).startswith(
+            "keep_rows is False, but this table must keep its rows; only Parquet"
+        )
+    told = sentence(lambda: sj.read_events(file, unit="unti", keep_rows=False), ValueError)
+    assert told == "the log has no column 'unti' for the unit; did you mean 'unit'?"
+    alone = table.with_columns(unit=pl.int_range(5))
+    told = sentence(lambda: sj.read_events(alone.lazy(), keep_rows=False), ValueError)
+    assert told.startswith("every row is censored: 5 units have one row each")
 
 
 # --- The command --------------------------------------------------------------------------

@@ -176,7 +176,8 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas(tmp_path: Path, mark: str) 
     ("source", "words"),
     [
         ("nowhere.csv", "nowhere.csv does not exist"),
-        (3, "the log is 3; it must be a file, a frame, or columns by name"),
+        (3, "the log is 3; it must be a file, a frame, columns by name, or rows"),
+        ([{"state": 0}, {"stat": 0}], "row 2 of the log has stat, but the first row has state"),
         ({name: [] for name in SMALL}, "the log has no rows"),
         (SMALL | {"reward": [1.0]}, "the columns of the log have 1, 6 rows"),
         (
@@ -716,6 +717,31 @@ def test_the_picture_shows_what_was_done_and_what_would_be(tmp_path: Path) -> No
         across, up = one.place
         assert after.names[after.values[int(up)][int(across)] or 0] == one.action
         assert rows.values[int(up)][int(across)] == one.rows
+
+
+def test_what_a_notebook_shows_of_a_log() -> None:
+    """Logs and advice show themselves as a sentence, a picture and a table, without a network and with escaped text."""
+    rng = np.random.default_rng(2)
+    states, actions = rng.integers(0, 12, 300).tolist(), rng.choice(["run", "<b>"], 300).tolist()
+    table = {
+        "state": states,
+        "action": actions,
+        "reward": rng.normal(size=300),
+        "duration": [1.0] * 299 + [-1.0],
+    }
+    log = sj.read_log(table)
+    better = sj.read_log({"state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1, 2, 2] * 30})  # fmt: skip
+    pairs = sj.read_log(table | {"other": states[::-1]}, state=["state", "other"])
+    shown = [one._repr_html_() for one in (log, log.improve(), pairs, better.improve())]
+    for one in shown:
+        assert 'src="data:image/png;base64,' in one
+        assert "http" not in one
+        assert "<b>" not in one
+    assert "1 row has a negative duration" in shown[0]
+    assert "and 2 more states: counts() has them all" in shown[0]
+    assert "and 2 more states: policy has them all" in shown[1]
+    assert better.improve().sentence in shown[3]
+    assert "<td>b</td><td>59</td>" in shown[3]
 
 
 def test_an_answer_survives_its_file(tmp_path: Path) -> None:

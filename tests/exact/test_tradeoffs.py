@@ -132,6 +132,21 @@ def test_a_file_that_was_edited_is_refused(tmp_path: Path, change: dict[str, Any
         sj.load_policy(tmp_path / "policy.json")
 
 
+def test_what_is_no_policy_gets_a_sentence(tmp_path: Path) -> None:
+    """A function, a name, and the table that is written for people; and a file's name in place of axes."""
+    found = limited()
+    for wrong in (str, "reject"):
+        with pytest.raises(TypeError, match="give a dictionary from states to actions"):
+            sj.evaluate(found.model, wrong)  # type: ignore[arg-type]
+    found.write_policy(tmp_path / "policy.csv")
+    with pytest.raises(
+        ValueError, match=r"policy.csv is a table for people; write the policy as a .json file"
+    ):
+        sj.load_policy(tmp_path / "policy.csv")
+    with pytest.raises(TypeError, match=r"ax is 'map.png'; give matplotlib axes, or write the figure"):
+        found.plot("map.png")
+
+
 def test_a_learner_evaluates_a_policy_that_draws(tmp_path: Path) -> None:
     """Followed in the model as an environment, it earns its gain; the verdict takes it as a baseline."""
     found = limited()

@@ -381,6 +381,7 @@ def used(kind: Kind, path: Path) -> str:
             with contextlib.suppress(ValueError):  # it may be for other observations
                 if policy.known(observation):
                     policy.act(observation)
+        assert isinstance(policy, sj.learner.LearnedPolicy)
         policy.table()
         policy.write(path.with_name("again.json"))
         return ""

@@ -249,6 +249,7 @@ def _load(contents: Any, entry: Any) -> Any:
 def policies(path: Path) -> None:
     """A policy has the best action of each of its states, as plain Python finds it in the file."""
     policy, content = sj.load_policy(path), json.loads(path.read_text())
+    assert isinstance(policy, sj.learner.LearnedPolicy)
     rows = [[-math.inf if value is None else value for value in row] for row in content["values"]]
     best = [row.index(max(row)) + content["first_action"] for row in rows]
     require(policy.table()["action"].to_list() == best, "actions")

@@ -435,9 +435,9 @@ def test_what_a_vector_returns_must_fit_it(place: int, thing: Any, part: str) ->
 
 
 def test_the_learner_chooses_by_the_spaces() -> None:
-    """The default is a table for discrete observations or bins, deep Q for continuous observations, PPO for continuous actions."""
+    """The default is a table for discrete observations or bins, PPO for continuous observations or actions."""
     assert "ppo" in sj.Learner(Count(continuous=True)).chosen
-    assert sj.Learner(Wear()).chosen.startswith("deep_q, because")
+    assert sj.Learner(Wear()).chosen.startswith("ppo, because")
     assert "deep_q" not in sj.Learner(Maze()).chosen
     assert sj.Learner(Wear(), bins=[[0.0, 0.5, np.inf]]).states.num_states == 2
 
@@ -504,3 +504,15 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
     assert "did you mean 'hidden'" in sentence(
         lambda: begun(tmp_path / "l", place, Beginning("deep-q", {"hiden": 3})), ValueError
     )
+
+
+def test_what_was_never_paid_can_be_saved(tmp_path: Path) -> None:
+    """A network that has seen no reward yet, and so has no unit of rewards, goes on from its file."""
+
+    def unpaid() -> Any:
+        return gym.wrappers.TransformReward(gym.make("CartPole-v1"), lambda _: 0.0)
+
+    learner = sj.Learner(unpaid(), "deep_q", seed=1, duration=1.0, hidden=(8,))
+    learner.train(50)
+    learner.save(tmp_path / "learner")
+    assert sj.Learner.load(tmp_path / "learner", unpaid()).train(50) == learner.train(50)

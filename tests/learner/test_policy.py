@@ -73,6 +73,7 @@ def test_the_table_and_the_loaded_policy_are_the_learners(kind: str, tmp_path: P
     learner.save(tmp_path / "learner.sojourn")
     for file in ("policy.json", "learner.sojourn"):
         loaded = sj.load_policy(tmp_path / file)
+        assert isinstance(loaded, sj.learner.LearnedPolicy)
         assert [loaded.act(show(state)) for state in range(4)] == learner.policy.tolist()
         assert loaded.act(show(0), action_mask=[0, 0, 1]) == 5
         assert loaded.table().equals(table)
@@ -110,6 +111,7 @@ def test_a_state_that_was_never_visited(tmp_path: Path) -> None:
     learner.write_policy(tmp_path / "policy.json")
     policy = sj.load_policy(tmp_path / "policy.json")
     assert [policy.known(state) for state in range(6)] == [True] * 4 + [False] * 2
+    assert isinstance(policy, sj.learner.LearnedPolicy)
     assert len(policy.table()) == 4
     assert "ask known(obs) first" in sentence(lambda: policy.act(5), ValueError)
 

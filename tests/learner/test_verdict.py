@@ -13,6 +13,7 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from small_envs import Fleet, Gamble, Maze, Running, alike, sentence
+from sojourn.models.problems.catalogue import PROBLEMS
 
 pytestmark = pytest.mark.interpreted  # how agents are compiled is what other files are about
 
@@ -54,6 +55,9 @@ def test_a_fleet_that_was_not_learned_causes_warnings(seed: int) -> None:
     assert found.visited is not None
     assert found.visited.share < 0.75
     assert str(found).count("\nwarning: ") == len(found.warnings)
+    shown = found._repr_html_()  # in a notebook
+    assert 'src="data:image/png;base64,' in shown
+    assert shown.count("<p>warning: ") == len(found.warnings)
 
 
 def test_a_policy_that_is_not_the_best_is_told_by_the_model() -> None:
@@ -320,3 +324,85 @@ def test_a_verdict_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> No
     shown = capsys.readouterr().err
     assert "evaluating: 100 % of 200 units of time" in shown
     assert "0 s left, rate " in shown
+
+
+# --- What the state hides -----------------------------------------------------------
+
+
+class Burst(gym.Env[Any, Any]):
+    """One state, whose steps last 1 or 3; with `sticky` the length before is likely to come again, which the state hides."""
+
+    observation_space, action_space = gym.spaces.Discrete(1), gym.spaces.Discrete(2)
+
+    def __init__(self, sticky: bool, cut: int | None = None) -> None:
+        self.sticky, self.cut, self.length, self.t = sticky, cut, 1.0, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.t += 1
+        if self.np_random.random() < (0.3 if self.sticky else 0.5):
+            self.length = 4.0 - self.length
+        return 0, 1.0, False, bool(self.cut and self.t % self.cut == 0), {"duration": self.length}
+
+
+@pytest.mark.parametrize("cut", [None, 7])
+def test_what_the_state_hides_is_told(cut: int | None) -> None:
+    """Where long steps come in bursts the verdict says what to add to the state; where they do not, it is silent."""
+    learner, _ = trained(Burst(sticky=True, cut=cut), "smart", 100)
+    found = learner.verdict(duration=1000.0)
+    said = [each for each in found.warnings if "leave something out" in each]
+    assert [each.partition(" (p = ")[0] for each in said] == [
+        "the states leave something out: the duration depends on the duration before"
+    ]
+    assert found.memory is not None
+    assert found.memory["the duration depends on the duration before"] < 1e-9
+    plain = learner.verdict(duration=2000.0, env=Burst(sticky=False, cut=cut))
+    assert not any("leave something out" in each for each in plain.warnings)
+
+
+def test_a_cut_episode_does_not_lead_to_the_next_one() -> None:
+    """What follows a reset is not held against the state before it: with episodes of one step, there is no past at all."""
+    learner, _ = trained(Burst(sticky=True, cut=1), "smart", 100)
+    assert learner.verdict(duration=1000.0).memory == {}
+
+
+def test_bins_are_not_accused_of_hiding_where_in_the_bin() -> None:
+    """With bins, a state is not the observation, so the past says nothing about what that hides; the check is left out."""
+    learner, _ = trained(Fleet(), "smart", 500, bins=3)
+    assert learner.verdict(duration=500.0).memory is None
+    assert learner.states.has_bins
+
+
+def false_alarms(names: list[str], seeds: range, steps: int) -> tuple[int, int]:
+    """In how many verdicts on problems whose states hide nothing something is said to be hidden, and of how many."""
+    told = asked = 0
+    for name in names:
+        env = sj.envs.WorldEnv(sj.worlds.Tabular(PROBLEMS[name]()))
+        for seed in seeds:
+            learner, _ = trained(env, "smart", steps // 4, seed=seed)
+            step = learner.totals.duration / learner.totals.steps
+            found = learner.verdict(duration=steps * step, seed=100 + seed)
+            told += any("leave something out" in each for each in found.warnings)
+            asked += bool(found.memory)
+    return told, asked
+
+
+def test_it_seldom_says_so_without_a_reason() -> None:
+    """Of 40 verdicts on a state that hides nothing, at most 2 (5 %) say that it does."""
+    learner, _ = trained(Burst(sticky=False), "smart", 100)
+    found = [learner.verdict(duration=600.0, seed=seed) for seed in range(40)]
+    assert all(each.memory for each in found)
+    assert sum("leave something out" in " ".join(each.warnings) for each in found) <= 2
+
+
+@pytest.mark.evidence
+@pytest.mark.compiled
+def test_it_seldom_says_so_in_any_problem(counted: Any) -> None:
+    """The same in all problems of up to 2,000 states."""
+    small = [name for name, make in PROBLEMS.items() if make().num_states <= 2000]
+    told, asked = false_alarms(small, range(20), 4000)
+    counted("verdicts on states that hide nothing, with a warning", tried=asked, failed=told)
+    assert told <= 0.05 * asked

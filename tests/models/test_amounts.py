@@ -208,6 +208,16 @@ def test_what_cannot_be_counted_is_refused(asked: dict[str, str], sentence: str)
         sj.solve(model, maximise=asked["maximise"], per=asked.get("per", "duration"))
 
 
+def test_a_model_that_counts_nothing_says_how_it_could() -> None:
+    """Asked for an amount, by a limit or of a policy's value, the sentence names where amounts are given."""
+    plain = from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)])
+    said = "no amount 'lost', only reward, duration and steps; give its pairs one by that name, in amounts, or in flows"
+    with pytest.raises(ValueError, match=said):
+        sj.solve(plain, limits=[sj.exact.at_most("lost", 0.1)])
+    with pytest.raises(ValueError, match=said):
+        sj.evaluate(plain, [0]).per("lost")
+
+
 def test_wrong_amounts_are_refused() -> None:
     """Names that every model has, wrong lengths, numbers that are not finite, and regimes that do not agree."""
     model = from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)])

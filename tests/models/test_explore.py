@@ -108,7 +108,9 @@ def test_any_form_of_pair_is_read_as_from_a_list(seed: int, monkeypatch: pytest.
                 table[state][action] = {
                     "reward": reward,
                     "duration": duration,
-                    "next": dict(zip(to, chances, strict=True)),
+                    "next": dict(zip(to, chances, strict=True))
+                    if seed % 2
+                    else [*zip(to, chances, strict=True)],
                     "amounts": extra,
                 }
                 rows += [
@@ -215,6 +217,21 @@ def test_states_come_back_as_themselves(states: list[Any]) -> None:
     assert str(states[1]) in repr(best)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda pair: explore(0, lambda _: {"go": pair}),
+        lambda pair: sj.models.from_dict({0: {"go": pair}, 1: {"go": pair}}),
+    ],
+)
+def test_two_moves_to_the_same_state_add_up(make: Any) -> None:
+    """In a list of next states one may come twice, where a dictionary would lose the first; explored or listed."""
+    model = make({"reward": 1.0, "duration": 2.0, "next": [(1, 0.25), (0, 0.5), (1, 0.25)]})
+    first = model.successor[: model.row_offsets[1]]
+    chances = np.bincount(first, model.probability[: len(first)])
+    assert (model.labels[0], chances.tolist()) == (0, [0.5, 0.5])
+
+
 def test_a_list_has_several_starts_and_zeros_are_not_followed() -> None:
     """Both starts come first; a state that is reached with the rate or the probability 0 only is no state of the model."""
 
@@ -234,7 +251,9 @@ GOOD = {"reward": 1.0, "duration": 1.0, "next": 0}
 @pytest.mark.parametrize(
     ("choices", "sentence"),
     [
-        ({"serve": {**GOOD, "next": {0: 0.5}}}, r"the probabilities of state \(3, 1\), action 'serve' sum to 0.5; they must sum to 1"),
+        ({"serve": {**GOOD, "next": {0: 0.5}}}, r"the probabilities of state \(3, 1\), action 'serve' sum to 0.5; they must sum to 1 within 1e-08; of equal keys a dictionary keeps the last, so list two moves"),
+        ({"serve": {**GOOD, "next": [(0, 0.5)]}}, r"the probabilities of state \(3, 1\), action 'serve' sum to 0.5; they must sum to 1 within 1e-08$"),
+        ({"serve": {**GOOD, "next": [(0, 1.0, 2.0)]}}, r"next of state .3, 1., action 'serve' is \[\(0, 1.0, 2.0\)\]; it must be a table of probabilities, such as . a = 1.0 ., or a list of \(state, probability\)"),
         ({"serve": {**GOOD, "next": {0: math.nan}}}, "probability of state .3, 1., action 'serve' is nan; it must be a finite"),
         ({"serve": {**GOOD, "next": {0: 2.0, 1: -1.0}}}, "probability"),
         ({"serve": {**GOOD, "reward": math.inf}}, "the reward of state .3, 1., action 'serve' is inf"),

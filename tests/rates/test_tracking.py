@@ -101,16 +101,16 @@ def test_adaptive_ratio_on_rare_events(event: str, chance: float, noise: float) 
 
 @pytest.mark.evidence
 def test_adaptive_ratio_on_180_random_scenarios(counted: Counted) -> None:
-    """Without a step size: 1.15 of the tuned `Exponential` in the geometric mean, 1.5 in 90 of 100, 3 at the worst."""
+    """Without a step size: 1.1 of the tuned `Exponential` in the geometric mean, 1.4 in 90 of 100, 2.3 at the worst."""
     found = over_scenarios(180, n=20_000, seeds=5)
     mean, most = np.exp(np.log(found).mean()), np.quantile(found, 0.9)
     counted(
         "random changing streams, tracked without a step size",
         tried=len(found),
-        failed=int((found > 3.0).sum()),
+        failed=int((found > 2.3).sum()),
     )
-    assert mean <= 1.15
-    assert most <= 1.5
+    assert mean <= 1.1
+    assert most <= 1.4
 
 
 def test_where_the_condition_of_the_score_fails() -> None:

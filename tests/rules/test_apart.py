@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,38 +13,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from failing_readers import dies, panics, refuses, sleeps, swells, talks
 from sojourn.data import child as apart
-from sojourn.data.child import Facts, read_apart, read_table
-
-
-class Panic(BaseException):
-    """No Exception."""
-
-
-def panics(path: Path) -> tuple[pl.DataFrame, Facts]:
-    raise Panic("index out\nof bounds")
-
-
-def dies(path: Path) -> tuple[pl.DataFrame, Facts]:
-    os.abort()
-
-
-def swells(path: Path) -> tuple[pl.DataFrame, Facts]:
-    return pl.DataFrame({"size": [len(bytearray(700_000_000))]}), {}
-
-
-def sleeps(path: Path) -> tuple[pl.DataFrame, Facts]:
-    time.sleep(60.0)
-    return pl.DataFrame(), {}
-
-
-def talks(path: Path) -> tuple[pl.DataFrame, Facts]:
-    os.write(1, b"not an answer\n")
-    return pl.DataFrame({"x": [1.5, None]}), {"name": path.name}
-
-
-def refuses(path: Path) -> tuple[pl.DataFrame, Facts]:
-    raise TypeError("it is of the wrong kind")
+from sojourn.data.child import read_apart, read_table
 
 
 @pytest.fixture

@@ -72,6 +72,41 @@ def test_a_compiled_type_cannot_change_its_rule() -> None:
             return 0.0
 
 
+def test_a_rule_made_after_compilation_may_be_registered() -> None:
+    """No machine code calls it yet; once a kernel has been compiled for the type since, this rule cannot change either."""
+    _rule.mark_compiled([Unwritten])
+
+    @_rule.rule()
+    def later(value: Any) -> Any:
+        raise NotImplementedError
+
+    @later.register
+    def doubled(value: Unwritten) -> float:
+        return 2.0 * value.x
+
+    assert later(Unwritten(2.0)) == 4.0
+    _rule.mark_compiled([Unwritten])
+    with pytest.raises(TypeError, match="so its later can no longer change"):
+        later.register(doubled)
+
+
+def test_all_of_sojourn_can_be_imported_after_compilation() -> None:
+    """Modules are imported when they are needed, also after a run has compiled rules for classes that they know."""
+    code = (
+        "import importlib, pkgutil, sojourn as sj\n"
+        "from sojourn.rules import rule as rules\n"
+        "agent = sj.smart(1, 2)\n"
+        "sj.run(sj.worlds.Tabular(sj.problems.long_shot()), agent, steps=10)\n"
+        "rules.mark_compiled(rules.classes([agent]))\n"
+        "for one in pkgutil.walk_packages(sj.__path__, 'sojourn.'): importlib.import_module(one.name)\n"
+        "print(sj.Learner.__name__)\n"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "Learner\n"
+    )
+
+
 class Introspective(NamedTuple):
     """A world whose step cannot be compiled."""
 

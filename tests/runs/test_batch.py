@@ -28,6 +28,8 @@ def test_a_batch_is_its_runs() -> None:
             assert runs[figure][row] == getattr(run, figure)
         assert (runs.policy[row] == run.policy).all()
         assert (runs.curve.greedy_reward[row] == run.curve.greedy_reward).all()
+    shown = runs._repr_html_()  # in a notebook
+    assert (shown.count("<td>smart</td>"), "6 runs" in shown) == (3, True)
 
 
 def test_the_number_of_jobs_does_not_matter() -> None:

@@ -138,10 +138,14 @@ def test_a_policy_is_read(place: str, read: Json) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_a_policy_is_written_as_before(name: str, ending: str, tmp_path: Path) -> None:
-    """The policy of a saved learner is exported in the same bytes as by 0.2."""
+    """The policy of a saved learner is exported in the same bytes as by 0.2, but for the facts that JSON has now."""
     learner = sj.Learner.load(FOLDER / "learners" / f"{name}.sojourn", LEARNERS[name].env())
     learner.write_policy(tmp_path / f"policy.{ending}")
     written = (tmp_path / f"policy.{ending}").read_bytes()
+    if ending == "json":
+        content = json.loads(written)
+        assert content.pop("about")["steps"] == learner.totals.steps
+        written = (json.dumps(content, indent=1) + "\n").encode()
     assert written == (FOLDER / "policies" / f"{name}.{ending}").read_bytes()
 
 
@@ -248,6 +252,7 @@ AMENDED = {
 
 # Version 6 of the rules gives other numbers to these estimators, and to agents that are centred, as tiles and networks are.
 OTHER_ESTIMATORS = {"AdaptiveRatio", "ClippedExponential"}
+NEW_ESTIMATORS = {"PowerMean"}
 OTHER_AGENTS = {"compare-observed", "observations", "train-deep"}
 
 
@@ -262,6 +267,8 @@ def assert_alike(expected: Json, found: Json, place: str) -> None:
             if key not in AMENDED and isinstance(found, dict):
                 assert_alike(expected[key], found[key], f"{place}: {key}")
     elif isinstance(expected, list):
+        new = [each for each in found if isinstance(each, dict) and each.get("estimator") in NEW_ESTIMATORS]
+        found = [each for each in found if each not in new]
         assert len(expected) == len(found), place
         if expected and all(isinstance(each, dict) and "label" in each for each in (*expected, *found)):
             expected, found = (sorted(all_, key=lambda each: each["label"]) for all_ in (expected, found))

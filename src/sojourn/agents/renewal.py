@@ -30,6 +30,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.constructors import Sides, estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit
@@ -42,6 +43,7 @@ from sojourn.agents.values.protocol import (
     entries,
     is_available,
     is_sound,
+    maskable,
     move,
     nth_available,
     num_missing,
@@ -55,6 +57,7 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.agents.values.tiles import bounds_of, tiled
 from sojourn.data.numbers import at_least_zero, finite
+from sojourn.deploy.tiles import TileSet
 from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Flags, Floats, Ints
@@ -152,6 +155,15 @@ def emptied_surplus(values: Surplus) -> Surplus:
     return Surplus(emptied(values.rewards), emptied(values.times), 0.0)
 
 
+@actor.register
+def actor_of_surplus(values: Surplus) -> list[TileSet]:
+    """The rewards, and minus the price of the durations, which must be tiles."""
+    rewards, times = actor(values.rewards), actor(values.times)
+    assert isinstance(rewards, list)
+    assert isinstance(times, list)
+    return [*rewards, *(each._replace(factor=-values.price * each.factor) for each in times)]
+
+
 @restricted.register
 def restricted_surplus(values: Surplus, available: Flags) -> Surplus:
     """Mean rewards of -inf for actions that are not available."""
@@ -162,6 +174,12 @@ def restricted_surplus(values: Surplus, available: Flags) -> Surplus:
 def entries_of_surplus(values: Surplus) -> Floats:
     """A new array; writing into it changes nothing."""
     return entries(values.rewards) - values.price * entries(values.times)
+
+
+@maskable.register
+def maskable_surplus(values: Surplus) -> Floats:
+    """The mean rewards, as the surpluses are computed anew."""
+    return maskable(values.rewards)
 
 
 @reads_vectors.register
@@ -207,7 +225,13 @@ class Tried(NamedTuple):
 
 @checked(scale=at_least_zero, tries=at_least_zero)
 class Thompson(NamedTuple):
-    """Draws each surplus from where it may lie, and takes the action with the largest."""
+    """Draws each surplus from where it may lie, and takes the action with the largest (Thompson 1933).
+
+    `scale` multiplies standard errors; an action is also tried `tries` times the squared logarithm of the steps, whatever it is worth.
+
+    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).exploration.scale
+    0.5
+    """
 
     scale: float = 1.0
     tries: float = 1.0
@@ -215,7 +239,11 @@ class Thompson(NamedTuple):
 
 @checked(scale=at_least_zero, tries=at_least_zero)
 class UpperBound(NamedTuple):
-    """Takes the action whose surplus may be the largest."""
+    """Takes the action whose surplus may be the largest, by its standard error (Auer, Cesa-Bianchi and Fischer 2002).
+
+    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).exploration.tries
+    0.0
+    """
 
     scale: float = 1.0
     tries: float = 1.0
@@ -410,7 +438,7 @@ def renewal(
 ) -> Renewal:
     """An agent for chances of several kinds, the states, whose next one does not depend on the action.
 
-    With one kind, it is a bandit for the largest reward per unit time. `exploration` is `Thompson`, `UpperBound`, or the
+    With one kind, it is a bandit for the largest reward per unit time; decisions by r - theta tau are those of Neely (2021). `exploration` is `Thompson`, `UpperBound`, or the
     probability of any action; the rate is `Cumulative`. A job pays 6 and takes 2; an offer of 1 for a time of 1 is then not
     worth its time:
 
@@ -435,7 +463,7 @@ def tile_renewal(
     exploration: Choice = Thompson(tries=0.0),  # noqa: B008 - it cannot be changed
     rate: Rate | None = None,
 ) -> Renewal:
-    """The same for chances that are vectors, such as the length and the pay of a job, with tiles.
+    """The same for chances that are vectors, such as the length and the pay of a job, with tiles (Albus 1975).
 
     Every region would need tries of its own, so by default no action is tried more than once regardless of its worth.
 

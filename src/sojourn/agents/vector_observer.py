@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sojourn.agents.acting import Actor, actor
 from sojourn.agents.networks.base import CompiledAgent, as_saved, written_over
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
 from sojourn.agents.protocol import Agent, draw, learn, ready_agent
@@ -18,7 +19,7 @@ from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
 from sojourn.rules.kernel import kernel
 from sojourn.rules.random import Stream, check_stream, streams
-from sojourn.rules.values import Value, canonical, copied, put, replaced, stacked, take
+from sojourn.rules.values import canonical, copied, put, replaced, stacked, take
 from sojourn.rules.vectors import State, Vector, state_in
 
 _draw, _learn = draw.bare, learn.bare
@@ -53,24 +54,24 @@ class VectorObserver(CompiledAgent):
                 f"has observations of {wanted[0]} numbers and {wanted[1]} actions"
             )
         self._rng = streams(spaces.seed, 2)[1]
-        self._held = stacked([copied(agent)])
+        self._memory = stacked([copied(agent)])
         self._like: Vector = (0.0,) * (spaces.num_inputs + spaces.num_actions)
 
     @property
     def agent(self) -> Agent:
         """A copy of the agent as it is now."""
-        agent: Agent = canonical(copied(take(self._held, 0)))
+        agent: Agent = canonical(copied(take(self._memory, 0)))
         return agent
 
     @property
     def estimator(self) -> Rate:
         """The estimator of the rate as it is now."""
-        estimator: Rate = canonical(take(self._held.rate, 0))
+        estimator: Rate = canonical(take(self._memory.rate, 0))
         return estimator
 
-    @property
-    def _memory(self) -> Value:
-        return self._held
+    def actor(self) -> Actor:
+        """Return what acts by the agent's values, for a policy file."""
+        return actor(self.agent.values)
 
     def learn(self, transitions: Transitions) -> None:
         """Learn from these transitions, one after the other."""
@@ -78,7 +79,7 @@ class VectorObserver(CompiledAgent):
             observations=np.ascontiguousarray(transitions.observations),
             next_observations=np.ascontiguousarray(transitions.next_observations),
         )
-        self._run(_learn_all, self._held, self._like, seen)
+        self._run(_learn_all, self._memory, self._like, seen)
 
     def state(self) -> Memory:
         """Return all arrays by name, and the stream of random numbers."""
@@ -88,16 +89,16 @@ class VectorObserver(CompiledAgent):
         """Take over the arrays of an agent that was made with the same options."""
         stream = check_stream(state["stream"]).copy()
         agent = replaced(self.agent, rate=as_saved(self.estimator, "rate", state))
-        self._held = stacked([agent])
-        written_over(self._held, {name: array for name, array in state.items() if name != "stream"})
+        self._memory = stacked([agent])
+        written_over(self._memory, {name: array for name, array in state.items() if name != "stream"})
         agent = ready_agent(self.agent)
         wrong = stumbling(agent.rate)
         if wrong:
             raise ValueError(wrong)
-        self._held, self._rng = stacked([agent]), stream
+        self._memory, self._rng = stacked([agent]), stream
 
     def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
-        self._run(_choose_all, self._held, self._like, seen, mask, self._rng, actions, explored)
+        self._run(_choose_all, self._memory, self._like, seen, mask, self._rng, actions, explored)
 
 
 @inlined

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from sojourn import __version__
 from sojourn.answers import policy_map
@@ -17,19 +18,21 @@ from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.censoring import LAWS
 from sojourn.exact.logs.decision_log import Log, label_names
-from sojourn.exact.logs.estimates import ASSUMED, Label
-from sojourn.exact.logs.events import ENDS, read_events
+from sojourn.exact.logs.estimates import ASSUMED, Improvement, Label
+from sojourn.exact.logs.event_reader import ENDS
+from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
-from sojourn.report.charts import Axis, Chart, Colours, Heatmap, Labels, Regions, Whisker, Whiskers
+from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Regions, Whisker, Whiskers
 from sojourn.report.looks import AREAS, BLUE, GREEN, GREY, ORANGE, Look
 from sojourn.report.words import counted, number
 
 FILE = "log.json"
 _CARRIERS = 3  # rows of advice that come first
 _DRAWN = 30  # states whose actions are drawn one by one
+_LITTLE = 0.01  # of the distance to the lower limit: luck that is not worth a word
 
 
 @dataclass(frozen=True)
@@ -227,27 +230,10 @@ def answered(
     (False, 'b', 59)
     """
     better = log.improve(level, limits=limits)
-    behaviour, counts, usual = better.behaviour, log.counts(), log.behaviour.amounts
+    behaviour, usual = better.behaviour, log.behaviour.amounts
     names = dict(zip(log.states, label_names(log.states), strict=True))
     actions = dict(zip(log.actions, label_names(log.actions), strict=True))
     asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
-    advice = []
-    for state, action in better.policy.items():
-        commonest = max(counts[state], key=lambda label: counts[state][label])
-        advice.append(
-            Advice(
-                state=names[state],
-                action=actions[action],
-                count=better.counts[state],
-                rows=sum(counts[state].values()),
-                commonest=actions[commonest],
-                commonest_count=counts[state][commonest],
-                visits=better.visits[state],
-                adds=better.adds[state],
-                done={actions[each]: count for each, count in counts[state].items()},
-                place=tuple(map(policy_map.as_part, state if isinstance(state, tuple) else (state,))),
-            )
-        )
     return Logged(
         name=name,
         rows=len(log),
@@ -259,7 +245,7 @@ def answered(
         gain=better.gain,
         low=better.low,
         beats_behaviour=better.beats_behaviour,
-        advice=tuple(advice),
+        advice=tuple(advised(log, better)),
         plain_gain=_plain(log),
         sentences=(behaviour.sentence, better.sentence, *(() if asked is None else (asked.sentence,))),
         refused=log.refused,
@@ -275,6 +261,26 @@ def answered(
             for name, rate in better.amounts.items()
         ),
     )
+
+
+def advised(log: Log, better: Improvement | None = None) -> Iterator[Advice]:
+    """Yield for each state what was done there and what is better, or only what was done."""
+    names = dict(zip(log.states, label_names(log.states), strict=True))
+    actions = dict(zip(log.actions, label_names(log.actions), strict=True))
+    for state, done in log.counts().items():
+        commonest = max(done, key=lambda label: done[label])
+        yield Advice(
+            state=names[state],
+            action=actions[commonest if better is None else better.policy[state]],
+            count=done[commonest] if better is None else better.counts[state],
+            rows=sum(done.values()),
+            commonest=actions[commonest],
+            commonest_count=done[commonest],
+            visits=math.nan if better is None else better.visits[state],
+            adds=None if better is None else better.adds[state],
+            done={actions[each]: count for each, count in done.items()},
+            place=tuple(map(policy_map.as_part, state if isinstance(state, tuple) else (state,))),
+        )
 
 
 def _plain(log: Log) -> float | None:
@@ -359,7 +365,9 @@ def _carried(found: Logged) -> list[str]:
 
 def _caution(found: Logged) -> list[str]:
     """Return a warning if solving the log's model as if it were exact would claim more."""
-    if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
+    if found.plain_gain is None or found.kept:
+        return []
+    if not found.plain_gain > found.gain + _LITTLE * (found.gain - found.low):
         return []
     return [
         f"Solving the model of the log as if it were exact would claim {found.plain_gain:.6g}; "
@@ -368,6 +376,35 @@ def _caution(found: Logged) -> list[str]:
 
 
 # --- Chart -------------------------------------------------------------------------------
+
+
+class Drawn(Protocol):
+    """What the picture of a log needs; `Logged` has it."""
+
+    @property
+    def name(self) -> str:
+        """What the log is called."""
+
+    @property
+    def advice(self) -> Sequence[Advice]:
+        """What was done in each state, and what is better."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is nothing better."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the parts of a state are called."""
+
+
+class Done(NamedTuple):
+    """What was done according to a log."""
+
+    name: str
+    advice: Sequence[Advice]
+    kept: bool = True
+    parts: tuple[str, ...] = ("state",)
 
 
 def rates(found: Logged) -> Whiskers:
@@ -393,7 +430,7 @@ def rates(found: Logged) -> Whiskers:
     )
 
 
-def picture(found: Logged) -> Chart | blocks.Charts:
+def picture(found: Drawn) -> Heatmap | blocks.Charts:
     """Return what was done and what would be done by state, with counts: state by state, or as maps if there are many pairs."""
     if len(found.advice) > _DRAWN:
         order = list(dict.fromkeys(action for one in found.advice for action in one.done))
@@ -406,7 +443,7 @@ def picture(found: Logged) -> Chart | blocks.Charts:
     return _by_state(found)
 
 
-def _by_state(found: Logged) -> Heatmap:
+def _by_state(found: Drawn) -> Heatmap:
     """Return how often each action was taken in each state, with the advice marked; of many states, those with the most rows."""
     most = sorted(range(len(found.advice)), key=lambda at: -found.advice[at].rows)[:_DRAWN]
     drawn = [found.advice[at] for at in sorted(most, reverse=True)]  # the first row is at the bottom
@@ -433,7 +470,7 @@ def _by_state(found: Logged) -> Heatmap:
     )
 
 
-def _map(found: Logged, title: str, actions: list[str], order: list[str]) -> list[Regions]:
+def _map(found: Drawn, title: str, actions: list[str], order: list[str]) -> list[Regions]:
     """Return the map of a policy if states are pairs; an action has the same colour in all maps."""
     places = [one.place for one in found.advice]
     parts = found.parts if len(found.parts) == len(places[0]) else [f"part {at + 1}" for at in range(3)]
@@ -448,7 +485,7 @@ def _map(found: Logged, title: str, actions: list[str], order: list[str]) -> lis
     ]
 
 
-def _row_counts(found: Logged, like: Regions) -> Heatmap:
+def _row_counts(found: Drawn, like: Regions) -> Heatmap:
     """Return the number of rows of each state, as a map like that of a policy."""
     rows = {one.place: one.rows for one in found.advice}
     values = [[rows.get((x, y)) for x in like.x.values] for y in like.y.values]
@@ -527,7 +564,7 @@ def _facts(folder: Path, found: Logged) -> blocks.Facts:
             ("time", number(found.duration, 6)),
             ("states", number(len(found.advice))),
             ("actions", number(found.actions)),
-            ("probability of being better", f"{100.0 * found.beats_behaviour:.1f} %"),
+            ("probability of being better", f"{100.0 * min(found.beats_behaviour, 0.999):.1f} %"),
             ("assumed", ASSUMED.removeprefix("if ")),
             *blocks.made_by(found.version, folder),
         ],

@@ -19,6 +19,7 @@ Place: TypeAlias = tuple[Part, ...]
 
 _MOST_CELLS = 1_000_000  # cells of a map
 _MOST_MAPS = 9
+_FEW = 12  # states, whose bars are far apart
 _MOST_NAMES = len(AREAS)  # actions with a colour of their own
 _REST = "others"
 
@@ -104,7 +105,10 @@ def bars(drawn: Drawn, points: int) -> Lines | None:
     if drawn.shares is None:
         return None
     xs: Sequence[float] = range(len(drawn.actions))
-    axis = Axis("state, by its number", short="state", whole=True)
+    ends = (
+        (-0.5, len(xs) - 0.5) if len(xs) <= _FEW else (None, None)
+    )  # room beside the first and the last bar
+    axis = Axis("state, by its number", ends=ends, short="state", whole=True)
     if (
         drawn.places
         and len(drawn.places[0]) == 1

@@ -18,8 +18,8 @@ from sojourn.data.hints import as_json, read_record
 from sojourn.exact.bounds import Solution
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.policies import evaluate
-from sojourn.exact.policy_table import ByState, known_by_state, split
+from sojourn.exact.policies import PolicyValue, evaluate
+from sojourn.exact.policy_table import ByState, drawn_actions, known_by_state, split
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
@@ -28,7 +28,7 @@ from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.markdown import markdown
 from sojourn.report.words import counted, number, setting
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Floats
 from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
@@ -125,7 +125,7 @@ class Solved:
         if self.probabilities is not None:
             drawn = self.probabilities[state]
             if len(drawn) > 1:
-                return " or ".join(f"{name} ({100.0 * chance:.4g} %)" for name, chance in drawn.items())
+                return drawn_actions(drawn, drawn.values())
         action = self.policy[state]
         return self.action_names[action] if self.action_names else str(action)
 
@@ -215,7 +215,7 @@ def solved(
         ratio=solve_ratio(found.model).gain if several else None,
         maximise=maximise,
         per=per,
-        rates=rates_of(model, found.policy),
+        rates=rates_of(evaluate(model, found.policy)) if model.amounts else None,
         limits=tuple(map(str, found.limits)) if found.limits else None,
         prices=found.prices if found.limits else None,
         probabilities=_probabilities(model, found.policy) if found.limits else None,
@@ -279,19 +279,17 @@ def _closest(found: Solution, known: ByState) -> Closest | None:
     return Closest(state, int(known.second[state]), float(dear[state]), time if math.isfinite(time) else None)
 
 
-def rates_of(model: SMDP, policy: Ints) -> dict[str, float] | None:
+def rates_of(worth: PolicyValue) -> dict[str, float] | None:
     """Return every amount per unit time under a policy; None if the model counts none, or they depend on chance.
 
-    >>> import numpy as np
     >>> from sojourn.models import from_dict
     >>> pair = {"reward": 6, "duration": 2, "next": "on", "amounts": {"energy": 5}}
-    >>> rates_of(from_dict({"on": {"go": pair}}), np.array([0]))
+    >>> rates_of(evaluate(from_dict({"on": {"go": pair}}), [0]))
     {'reward': 3.0, 'steps': 0.5, 'energy': 2.5}
     """
-    if not model.amounts:
+    if not worth.model.amounts or len(worth.classes) != 1 or worth.mean_duration == 0.0:
         return None
-    worth = evaluate(model, policy)
-    return worth.rates if len(worth.classes) == 1 and worth.mean_duration > 0.0 else None
+    return worth.rates
 
 
 # --- In words ----------------------------------------------------------------------------
@@ -312,7 +310,7 @@ def lines(found: Solved) -> list[str]:
     return [
         f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
         *several_lines(found),
-        *([] if found.rates is None else [_rates(found.rates)]),
+        *([] if found.rates is None else [rates_line(found.rates)]),
         *limit_lines(found),
         *terminal.lines(told(found)),
         _policy(found),
@@ -374,11 +372,12 @@ def _calmer(found: Solved) -> list[blocks.Block]:
     )
 
 
-def _rates(rates: dict[str, float]) -> str:
-    return "per unit time: " + ", ".join(f"{name} {rate:.10g}" for name, rate in rates.items())
+def rates_line(rates: dict[str, float], digits: int = 10) -> str:
+    """Return all amounts per unit time in one line."""
+    return "per unit time: " + ", ".join(f"{name} {rate:.{digits}g}" for name, rate in rates.items())
 
 
-def limit_lines(found: Solved) -> list[str]:
+def limit_lines(found: Solved | Solution) -> list[str]:
     """Return each limit with its price."""
     limits = zip(found.limits or (), found.prices or (), strict=True)
     return [
@@ -502,6 +501,8 @@ def drawn_of(found: Solved) -> policy_map.Drawn:
     shares = found.by_state.get("share_of_time")
     known = None if shares is None else [share or 0.0 for share in shares]
     actions = [names[action] for action in found.policy]
+    if found.probabilities is not None:
+        actions = [" or ".join(drawn) for drawn in found.probabilities]
     return policy_map.Drawn(Path(found.name).stem, found.places, found.parts or (), actions, names, known)
 
 

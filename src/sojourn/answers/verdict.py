@@ -77,7 +77,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         "verdict on a learner",
         f"What {found.name} has learned",
         _lead(found),
-        _picture(found),
+        picture(found),
         [*blocks, _facts(folder, found)],
     )
 
@@ -92,7 +92,7 @@ def _lead(found: Judged) -> str:
     return f"The policy earns {number(found.rate, 6)} per unit time{between}; {trust}."
 
 
-def _picture(found: Judged) -> Whiskers:
+def picture(found: Judged) -> Whiskers:
     """Return the chart of what the policy earns, beside the learned rate and the best possible gain."""
     rows = [
         Whisker("the policy, measured", plain(0), found.rate, found.low, found.high),

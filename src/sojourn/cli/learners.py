@@ -77,6 +77,14 @@ def train(
         int | None, typer.Option(help="Start a new episode after this many steps.", min=1)
     ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's files.")] = None,
+    evaluate_every: Annotated[
+        int | None,
+        typer.Option(help="Measure what the policy earns after every so many steps, such as 10000.", min=1),
+    ] = None,
+    save_every: Annotated[
+        int | None,
+        typer.Option(help="Save the learner about every so many steps, not only at the end.", min=1),
+    ] = None,
     module: Modules = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +111,9 @@ def train(
     learner = begun(out, place, None if resume else new)
     if not as_json:
         say(f"agent: {learner.chosen}")
-    stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
+    stands, interrupted = train_into(
+        out, learner, Training(steps, time, tensorboard, evaluate_every, save_every)
+    )
     if interrupted and not stands.steps:
         say("sojourn: interrupted before the first step; nothing was saved", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -199,25 +209,39 @@ def evaluate(
     "sojourn policy learner.sojourn",
     "sojourn policy learner.sojourn --out policy.csv",
     "sojourn policy learner.sojourn --out policy.json",
+    "sojourn policy policy.json --about",
 )
 def policy(
     file: Annotated[Path, typer.Argument(help="A saved learner, or a policy as JSON.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write: .csv for a table, .json for a policy that can be loaded."),
+        typer.Option(
+            help="File to write: .json for a policy that can be loaded, .csv for a table; of a network, .onnx or .py, too."
+        ),
     ] = None,
+    about: Annotated[
+        bool, typer.Option("--about", help="Say how the agent was made, and what it was trained with.")
+    ] = False,
     module: Modules = None,
 ) -> None:
     """Write a saved learner's policy to a file, or print it: the best action of each visited state.
 
-    No environment is needed. Only differences between values have a meaning.
+    No environment is needed. Only differences between values have a meaning. --about prints the facts of the policy: its
+    agent with all options, what it observes, and how long it was trained.
     """
+    from sojourn.deploy.files import about_lines
+    from sojourn.exact.policy_files import SolvedPolicy
+    from sojourn.learner.policy import LearnedPolicy
     from sojourn.learner.saved import load_policy
 
     _import_all(module)
     found = load_policy(file)
-    if out is None:
+    if about:
+        echo_lines(about_lines(found.about))
+    elif out is None and isinstance(found, LearnedPolicy | SolvedPolicy):
         echo_lines(found.table().write_csv().splitlines())
-    else:
+    elif out is None:
+        echo_lines([f"{file}: {found.size}, which has no table of states", *about_lines(found.about)])
+    if out is not None:
         found.write(out)
-        say(f"{out}: {len(found.table()):,} states")
+        say(f"{out}: {found.size}")

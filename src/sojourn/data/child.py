@@ -20,15 +20,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 from polars.datatypes import DataTypeClass
 
+from sojourn.data.files import Json
+
 Facts: TypeAlias = dict[str, Any]  # what a reader returns besides the table
-Reading: TypeAlias = Callable[[Path], tuple[pl.DataFrame, Facts]]
+Reading: TypeAlias = Callable[..., tuple[pl.DataFrame, Facts]]
 
 MEMORY = "SOJOURN_READ_MB"  # the environment variable that sets a reader's memory limit, in MB
 _LEAST_MB, _MB_FOR_EACH = 500, 24  # the default limit: a base, plus a multiple of the file's size
@@ -40,15 +42,15 @@ _CODE = (
 _ERRORS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ValueError, TypeError, OSError)}
 
 
-def read_apart(reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
-    """Call `reading(path)` in the child process and return its result; `reading` is a module-level function.
+def read_apart(reading: Reading, *paths: Path, **asked: Json) -> tuple[pl.DataFrame, Facts]:
+    """Call `reading(*paths, **asked)` in the child process and return its result; `reading` is a module-level function.
 
     A ValueError, TypeError or OSError raised there is raised here again. Anything else becomes a ValueError.
     """
     if os.getpid() != _reader.owner:
         _reader.__init__()  # type: ignore[misc] # a forked process must not use its parent's reader
     with _reader.lock:
-        return _reader.read(reading, path)
+        return _reader.read(reading, paths, asked)
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -120,15 +122,18 @@ class _Reader:
         self.process: subprocess.Popen[bytes] | None = None
         self.late = False  # whether it was killed for taking too long
 
-    def read(self, reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
-        size = path.stat().st_size / 1e6
+    def read(
+        self, reading: Reading, paths: Sequence[Path], asked: Mapping[str, Json]
+    ) -> tuple[pl.DataFrame, Facts]:
+        size = sum(path.stat().st_size for path in paths) / 1e6
         memory = _memory(size)
         handle, into = tempfile.mkstemp(suffix=".arrow")
         os.close(handle)
         wanted = {
             "module": reading.__module__,
             "function": reading.__qualname__,
-            "path": str(path),
+            "paths": list(map(str, paths)),
+            "asked": asked,
             "folder": str(Path.cwd()),
             "into": into,
             "memory": memory,
@@ -137,7 +142,7 @@ class _Reader:
             answer = self._request(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
             if answer is None:
                 raise ValueError(
-                    f"{path} cannot be read: the process that read it {self._exit_reason()}, with {memory} MB of memory; "
+                    f"{paths[0]} cannot be read: the process that read it {self._exit_reason()}, with {memory} MB of memory; "
                     f"fetch or make the file again, or set {MEMORY} to allow more"
                 )
             if "error" in answer:
@@ -232,7 +237,7 @@ def serve() -> None:
 
 def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
     os.chdir(wanted["folder"])  # the caller's, which may have changed since this process began
-    path = Path(wanted["path"])
+    paths = list(map(Path, wanted["paths"]))
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = wanted["memory"] * 1_000_000
     resource.setrlimit(
@@ -240,7 +245,7 @@ def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
     )
     reading: Reading = getattr(importlib.import_module(wanted["module"]), wanted["function"])
     try:
-        table, facts = reading(path)
+        table, facts = reading(*paths, **wanted["asked"])
         table.write_ipc(wanted["into"], compression="uncompressed")
     except (ValueError, TypeError, OSError) as error:
         kind = next(name for name, kind in _ERRORS.items() if isinstance(error, kind))
@@ -250,6 +255,6 @@ def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - Polars has its own errors, and panics
         return {
             "error": "ValueError",
-            "says": f"{path} is damaged ({brief(error)}); fetch or make it again",
+            "says": f"{paths[0]} is damaged ({brief(error)}); fetch or make it again",
         }
     return {"facts": facts}

@@ -355,6 +355,8 @@ def _number_kind(hint: Any) -> type:
 
 def _optional(hint: Any) -> Collection[str]:
     """Return the optional fields of a record."""
+    if typing.is_typeddict(hint):
+        return frozenset(hint.__optional_keys__)
     if not dataclasses.is_dataclass(hint):
         return getattr(hint, "_field_defaults", ())
     missing, fields = dataclasses.MISSING, dataclasses.fields(hint)

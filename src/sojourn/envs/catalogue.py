@@ -51,7 +51,9 @@ def register() -> None:
     ENVIRONMENTS.update(now)
     for env_id, entry_point in now.items():
         if env_id not in registration.registry:
-            registration.register(env_id, entry_point=entry_point)
+            ours = entry_point.startswith("sojourn.envs.registered:")
+            vectors = f"{entry_point.removesuffix('Env')}VectorEnv" if ours else None
+            registration.register(env_id, entry_point=entry_point, vector_entry_point=vectors)
 
 
 @told

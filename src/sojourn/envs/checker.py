@@ -14,8 +14,9 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
 from sojourn.data.numbers import shown, whole
+from sojourn.deploy.policy import Mask, checked_mask
 from sojourn.envs.protocol import Element, Environment, Info, Space, parts_of
-from sojourn.envs.reader import DurationSource, Mask, MaskSource, Reader, checked_mask, is_sum, reward_of
+from sojourn.envs.reader import DurationSource, MaskSource, Reader, is_sum, reward_of
 from sojourn.rules.door import told
 
 _MOST_STEPS = 1_000_000  # all that they show is stored, to be compared with the second run

@@ -12,9 +12,10 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import shown, whole, within
+from sojourn.deploy.policy import checked_mask
 from sojourn.envs.epochs import MOST_STEPS, Epochs, Outcome, as_flag
 from sojourn.envs.protocol import Environment
-from sojourn.envs.reader import DurationSource, MaskSource, checked_mask
+from sojourn.envs.reader import DurationSource, MaskSource
 from sojourn.envs.worlds import AllowedActions, Masks
 from sojourn.rules.door import told
 

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.intra_option import Courses
 from sojourn.data.numbers import probability, shown, within
+from sojourn.deploy.states import Tabulation
 from sojourn.envs.epochs import Act, Epochs, Outcome, as_flag, most_steps
 from sojourn.envs.protocol import Environment, Space, element_reader
 from sojourn.envs.reader import DurationSource, MaskSource, is_listed
-from sojourn.envs.states import Tabulation, elements_of, tabulate
+from sojourn.envs.states import elements_of, tabulate
 from sojourn.envs.worlds import AllowedActions, Masks
 from sojourn.models.option_models import Option, option_label
 from sojourn.rules.door import told

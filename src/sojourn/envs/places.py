@@ -50,6 +50,7 @@ from sojourn.envs.reader import (
     reward_of,
     rewards_of,
 )
+from sojourn.envs.world_vector import WorldVectorEnv
 from sojourn.envs.worlds import WorldEnv, WorldPlace
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints
@@ -469,6 +470,8 @@ def single_of(env: Any) -> Environment:
     if not is_vector(env):
         single: Environment = env
         return single
+    if isinstance(env.unwrapped, WorldVectorEnv):
+        return env.unwrapped.single()
     inner = getattr(env.unwrapped, "envs", None)
     if inner:
         first: Environment = inner[0]

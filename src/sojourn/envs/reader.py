@@ -29,15 +29,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks
 from sojourn.data.numbers import positive, shown, unmasked
+from sojourn.deploy.policy import checked_mask, packed
+from sojourn.deploy.spaces import Actions as ActionForm
+from sojourn.deploy.spaces import Form
+from sojourn.deploy.states import Tabulation
 from sojourn.envs.protocol import FORBIDDEN, Element, Environment, Info, Space, element_reader
-from sojourn.envs.states import Bins, Tabulation, action_count, first_action, tabulate
+from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.vectors import Bounds
 
 DurationFunction: TypeAlias = Callable[..., SupportsFloat]  # of (obs, action, info)
 DurationSource: TypeAlias = str | float | DurationFunction
 DurationReader: TypeAlias = "Callable[[Element | None, Element | None, Info], float]"
-Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 MaskReader: TypeAlias = Callable[[Info], ArrayLike | None]
 MaskFunction: TypeAlias = Callable[..., ArrayLike | None]  # of (obs, info)
 MaskSource: TypeAlias = str | MaskFunction
@@ -161,6 +164,20 @@ class ArrayReader(Reader):
         high = np.where(high > low, high, low + 1.0)
         low, high = np.where(low < -_UNBOUNDED, -np.inf, low), np.where(high > _UNBOUNDED, np.inf, high)
         return Bounds(tuple(low.tolist()), tuple(high.tolist()))
+
+    def forms(self) -> tuple[Form, ActionForm]:
+        """Return plain descriptions of observations and actions, for policies that act without Gymnasium."""
+        if self.num_actions:
+            return form_of(self.space), {
+                "kind": "numbered",
+                "count": self.num_actions,
+                "first": self.first_action,
+            }
+        shape, kind = self.action_space.shape or (), str(self.action_space.dtype)
+        low, high = packed(self.low), packed(self.high)
+        return form_of(self.space), {
+            "kind": "points", "low": low, "high": high, "shape": list(shape), "dtype": kind,
+        }  # fmt: skip
 
     def read(self, observation: Element) -> Floats:
         """Return an observation as a flat array of its own, or say what is wrong with it.
@@ -440,30 +457,6 @@ def mask_source(action_mask: MaskSource | None, duration: DurationSource) -> tup
     return f'info["{key}"]', lambda _obs, info: read(info)
 
 
-def checked_mask(mask: ArrayLike, num_actions: int, name: str = 'info["action_mask"]') -> Mask:
-    """Return a mask as an array of bools, or say what is wrong with it.
-
-    >>> checked_mask([0, 1, 1], num_actions=3)
-    array([False,  True,  True])
-    """
-    unmasked(name, mask)
-    try:
-        array = np.asarray(mask)
-    except ValueError:
-        array = np.zeros(0)  # lists of different lengths
-    if array.shape != (num_actions,) or array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} is {shown(mask)}, but a mask must have a 0 or 1 for each of the {num_actions} actions; if "
-            'the mask is elsewhere, set action_mask="key"'
-        )
-    allowed = array.astype(np.bool_)
-    if not (array == allowed).all():
-        raise ValueError(f"{name} is {shown(mask)}; its entries must be 0 or 1")
-    if not allowed.any():
-        raise ValueError(f"{name} allows no action; at least one entry must be 1")
-    return allowed
-
-
 def must_be_taken(info: Info) -> None:
     """Raise an error if a step's info says that the action was forbidden, so that nothing was learned by it.
 
@@ -492,6 +485,30 @@ def is_listed(space: Space) -> bool:
     if isinstance(space, spaces.Dict):
         return all(map(is_listed, space.spaces.values()))
     return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+
+
+def form_of(space: Space) -> Form:
+    """Return a plain description of a space whose observations become flat arrays.
+
+    >>> form_of(spaces.Discrete(3, start=1))
+    {'kind': 'choices', 'shape': [], 'counts': [3], 'start': [1]}
+    """
+    if isinstance(space, spaces.Tuple):
+        return {"kind": "tuple", "parts": [form_of(part) for part in space.spaces]}
+    if isinstance(space, spaces.Dict):
+        parts = [form_of(part) for part in space.spaces.values()]
+        return {"kind": "dict", "keys": list(space.spaces), "parts": parts}
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return {"kind": "numbers", "shape": list(space.shape)}
+    if isinstance(space, spaces.Discrete):
+        return {"kind": "choices", "shape": [], "counts": [int(space.n)], "start": [int(space.start)]}
+    if isinstance(space, spaces.MultiDiscrete):
+        counts, start = space.nvec.ravel().tolist(), space.start.ravel().tolist()
+        return {"kind": "choices", "shape": list(space.shape), "counts": counts, "start": start}
+    raise TypeError(
+        f"the observations are of {shown(space)}, which a policy file cannot describe; map them to a Box in a "
+        "gymnasium.ObservationWrapper"
+    )
 
 
 def _without_bounds(space: Space) -> Space:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.data.hints import fitted
 from sojourn.envs.catalogue import class_name, title
+from sojourn.envs.world_vector import WorldVectorEnv
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.solve import solve
 from sojourn.models.problems.catalogue import PROBLEMS
@@ -166,8 +167,16 @@ class ProblemEnv(WorldEnv):
 # --- Classes that are made when they are asked for ------------------------------------
 
 
-def __getattr__(name: str) -> type[WorldEnv]:
-    """Return the class of a problem's or a world's environment, such as `LongShotEnv`."""
+def __getattr__(name: str) -> Any:
+    """Return the class of a problem's or a world's environment, such as `LongShotEnv`, or what makes a vector of them.
+
+    >>> import sojourn.envs.registered
+    >>> sojourn.envs.registered.LongShotVectorEnv(num_envs=3, compiled=False).num_envs
+    3
+    """
+    if name.endswith("VectorEnv"):
+        alone = f"{name.removesuffix('VectorEnv')}Env"
+        return functools.partial(_vector_of, globals().get(alone) or __getattr__(alone))
     for problem in PROBLEMS:
         if class_name(problem) == name:
             return _of_problem(problem, PROBLEMS[problem])
@@ -179,6 +188,14 @@ def __getattr__(name: str) -> type[WorldEnv]:
 
 def __dir__() -> list[str]:
     return [*globals(), *map(class_name, PROBLEMS)]
+
+
+def _vector_of(
+    make: type[WorldEnv], num_envs: int, max_episode_steps: int | None = None, **options: Any
+) -> WorldVectorEnv:
+    """Return a vector of the environments that a class makes with these options."""
+    one = make(**options)
+    return WorldVectorEnv(one.world, num_envs, compiled=one.compiled, max_episode_steps=max_episode_steps)
 
 
 @functools.cache

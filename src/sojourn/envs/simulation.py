@@ -8,20 +8,15 @@ many processes ask at the same instant.
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator
 from heapq import heappop
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Discrete
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import Number, finite, shown, unmasked
-from sojourn.envs.protocol import FORBIDDEN, Info, element_reader, warn_of
-from sojourn.envs.reader import MOST_AT_ONCE
+from sojourn.envs.deciding import Choices, Deciding, Ledger, Seen
 from sojourn.rules.door import told
 
 try:
@@ -30,11 +25,6 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("a simulation needs SimPy: pip install 'sojourn[simpy]'") from None
 
 MOST_EVENTS = 10_000_000  # between two decisions; they take about half a minute
-
-_INF = math.inf
-
-Seen: TypeAlias = Any  # an observation or an action, of any space
-Choices: TypeAlias = NDArray[np.int8]  # a 1 for each action that is allowed
 
 
 class Decision(simpy.Event):
@@ -50,7 +40,7 @@ class Decision(simpy.Event):
 
 
 @told
-class DecisionEnvironment(simpy.Environment):
+class DecisionEnvironment(simpy.Environment, Ledger):
     """The SimPy environment in which the processes of a `Simulation` run.
 
     `timeout`, `process`, `now` and all resources work as they always do in SimPy. In addition there are
@@ -78,19 +68,15 @@ class DecisionEnvironment(simpy.Environment):
         rng: np.random.Generator,
         observed: Callable[[Seen], Seen],
         allowed: Callable[[ArrayLike], Choices],
+        episode: int = 0,
     ) -> None:
-        super().__init__()
+        simpy.Environment.__init__(self)
+        Ledger.__init__(self, rng, observed, allowed, episode)
         # SimPy does this for its own class only.
         for name in ("process", "timeout", "event", "all_of", "any_of"):
             setattr(self, name, getattr(self, name))
-        self.rng = rng
-        self._observed, self._allowed = observed, allowed
         self._asked: deque[Decision] = deque()
         self._rest: list[tuple[simpy.Event, list[Callable[[simpy.Event], None]]]] = []
-        self._earned = self._rate = 0.0
-        self._rates: dict[Hashable, float] = {}
-        # The times up to which rates have been added, and everything has been collected.
-        self._settled = self._collected = 0.0
 
     # --- For processes ---
 
@@ -104,26 +90,6 @@ class DecisionEnvironment(simpy.Environment):
         decision = Decision(self, self._observed(observation), choices)
         self._asked.append(decision)
         return decision
-
-    def earn(self, reward: Number) -> None:
-        """Earn a reward now; a cost is a negative reward."""
-        if type(reward) is not float or not -_INF < reward < _INF:
-            reward = finite(f"the reward earned at time {self.now}", reward)
-        self._earned += reward
-
-    def earn_rate(self, rate: Number, source: Hashable = None) -> None:
-        """Earn `rate` per unit of time from now on, until it is changed.
-
-        Each `source`, which may be any name or object, has its own rate, and the rates add up.
-        """
-        if type(rate) is not float or not -_INF < rate < _INF:
-            rate = finite(f"the rate of earning at time {self.now}", rate)
-        self._settle()
-        if rate == 0.0:
-            self._rates.pop(source, None)
-        else:
-            self._rates[source] = rate
-        self._rate = math.fsum(self._rates.values())
 
     def run(self, until: object = None) -> NoReturn:
         """Raise an error: `reset` and `step` run a simulation with decisions."""
@@ -161,20 +127,6 @@ class DecisionEnvironment(simpy.Environment):
         callbacks, decision.callbacks = decision.callbacks, None  # type: ignore[assignment] # as SimPy does
         self._call(decision, callbacks)
 
-    def collect(self) -> tuple[float, float]:
-        """Return the reward earned since the last call, and the time that has passed since then."""
-        self._settle()
-        reward, duration = self._earned, self._now - self._collected
-        self._earned, self._collected = 0.0, self._now
-        if not 0.0 <= duration < _INF:
-            raise RuntimeError(
-                f"a time of {duration} passed between two decisions, up to time {self.now}; every process must wait "
-                "for a finite time"
-            )
-        if not -_INF < reward < _INF:
-            raise RuntimeError(f"{reward} was earned up to time {self.now}; rewards must stay finite")
-        return reward, float(duration)
-
     def _call(self, event: simpy.Event, callbacks: list[Callable[[simpy.Event], None]]) -> None:
         """Call back those that wait for an event until one asks for a decision; the rest are called later."""
         for done, callback in enumerate(callbacks, 1):
@@ -187,12 +139,6 @@ class DecisionEnvironment(simpy.Environment):
             assert isinstance(failure, BaseException)
             raise failure
 
-    def _settle(self) -> None:
-        """Add what the rates have earned up to now."""
-        if self._rate:
-            self._earned += self._rate * (self._now - self._settled)
-        self._settled = self._now
-
     def _awaited(self, decision: Decision) -> Decision:
         if not decision.callbacks:
             raise RuntimeError(
@@ -202,7 +148,7 @@ class DecisionEnvironment(simpy.Environment):
         return decision
 
 
-class Simulation(gymnasium.Env[Any, Any]):
+class Simulation(Deciding):
     """A SimPy simulation as a Gymnasium environment: processes ask for decisions and earn rewards.
 
     ## Description
@@ -234,6 +180,7 @@ class Simulation(gymnasium.Env[Any, Any]):
     The machine in this example earns 3 per hour and breaks down after 2 hours on average. A repair takes 1
     hour and costs 4, or half an hour and costs 6:
 
+    >>> from gymnasium.spaces import Discrete
     >>> class Machine(Simulation):
     ...     observation_space, action_space = Discrete(1), Discrete(2)
     ...
@@ -252,12 +199,7 @@ class Simulation(gymnasium.Env[Any, Any]):
     -6.0
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
     sim: DecisionEnvironment  # of the episode; there is none before the first reset
-
-    _decision: Decision | None = None  # the one that waits for an action
-    _still = 0  # decisions since time last passed
-    _has_warned = False  # of an action that was not allowed
 
     def start(self, sim: DecisionEnvironment) -> Generator[Any, Any, Any] | None:
         """Set up the simulation and start its processes; your class must define this method."""
@@ -265,93 +207,9 @@ class Simulation(gymnasium.Env[Any, Any]):
             f"{type(self).__name__} has no method start(self, sim); write one that starts the processes of the simulation"
         )
 
-    @told
-    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
-        """Start the simulation, and let it run until the first decision."""
-        super().reset(seed=seed)
-        for name in ("observation_space", "action_space"):
-            if not isinstance(getattr(self, name, None), gymnasium.Space):
-                raise TypeError(
-                    f"{type(self).__name__} has no {name}; give the class one of gymnasium.spaces, such as "
-                    f"{name} = Discrete(2)"
-                )
-        self._read_observation = element_reader(self.observation_space)
-        self._read_action = element_reader(self.action_space)
-        self._decision, self._still = None, 0
-        self.sim = sim = DecisionEnvironment(self.np_random, self._observed, self._allowed)
-        process = self.start(sim)
+    def _opened(self) -> DecisionEnvironment:
+        self.sim = DecisionEnvironment(self.np_random, self._observed, self._allowed, self._episode)
+        process = self.start(self.sim)
         if isinstance(process, Generator):
-            sim.process(process)
-        self._decision = sim.until_asked()
-        sim.collect()
-        return self._decision.observation, self._info(self._decision, {})
-
-    def step(self, action: Seen) -> tuple[Seen, float, bool, bool, Info]:
-        """Answer the process that asked, and let the simulation run until the next decision."""
-        decision, sim = self._decision, getattr(self, "sim", None)
-        if decision is None or sim is None:
-            raise RuntimeError("the environment has not begun an episode; call reset() before step()")
-        action = self._chosen(action)
-        if decision.mask is not None and not decision.mask[action - self.action_space.start]:  # type: ignore[attr-defined] # of a Discrete
-            if not self._has_warned:
-                self._has_warned = True
-                warn_of(action, self)
-            info = self._info(decision, {"duration": 0.0, FORBIDDEN: action})
-            return decision.observation, 0.0, False, False, info
-        self._decision = None  # a process that fails ends the episode
-        sim.answer(decision, action)
-        decision = sim.until_asked()
-        reward, duration = sim.collect()
-        self._still = 0 if duration > 0.0 else self._still + 1
-        if self._still >= MOST_AT_ONCE:
-            raise RuntimeError(
-                f"the last {self._still:,} decisions were all made at time {sim.now}; several may be, but some "
-                "process must let time pass, with `yield sim.timeout(...)`"
-            )
-        self._decision = decision
-        return decision.observation, reward, False, False, self._info(decision, {"duration": duration})
-
-    def _info(self, decision: Decision, info: Info) -> Info:
-        info["clock"] = float(self.sim.now)
-        if decision.mask is not None:
-            info["action_mask"] = decision.mask.copy()
-        return info
-
-    def _observed(self, given: Seen) -> Seen:
-        """Return an observation in the form of its space; an array is copied."""
-        observation = self._read_observation(given)
-        if observation is None:
-            raise ValueError(
-                f"the observation {shown(given)}, in a decision at time {self.sim.now}, is not in the observation "
-                f"space, {shown(self.observation_space)}"
-            )
-        return observation
-
-    def _allowed(self, mask: ArrayLike) -> Choices:
-        """Return a mask in the form that Gymnasium's spaces take."""
-        space = self.action_space
-        if not isinstance(space, Discrete):
-            raise TypeError(
-                f"a decision at time {self.sim.now} has a mask, but the action space is {shown(space)}; only "
-                "Discrete actions can be masked"
-            )
-        unmasked("the mask of a decision", mask)
-        # Counting in a list is faster than comparing a short array.
-        entries: Any = mask.tolist() if isinstance(mask, np.ndarray) else mask
-        listed = list(entries) if isinstance(entries, Iterable) else []
-        ones = listed.count(1)
-        if ones == 0 or ones + listed.count(0) < len(listed) or len(listed) != space.n:
-            raise ValueError(
-                f"the mask of a decision at time {self.sim.now} is {shown(mask)}; it must have a 0 or 1 for each of "
-                f"the {space.n} actions, and at least one 1"
-            )
-        return np.array(listed, dtype=np.int8)
-
-    def _chosen(self, given: Seen) -> Seen:
-        """Return an action as a process gets it, or refuse it."""
-        action = self._read_action(given)
-        if action is None:
-            raise ValueError(
-                f"the action {shown(given)} is not in the action space, {shown(self.action_space)}"
-            )
-        return action
+            self.sim.process(process)
+        return self.sim

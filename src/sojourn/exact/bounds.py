@@ -42,13 +42,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sojourn.data.names import users_constructor
+from sojourn.deploy.policy import About, version
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
-from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.operators import Workers, improve_block, prove_block
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.sensitivity import Alternatives, alternatives
-from sojourn.models.chain import chain_of_pairs
+from sojourn.models.chain import chain_of_pairs, expected
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
@@ -162,7 +163,9 @@ class Solution:
 
     def write_policy(self, path: str | Path) -> None:
         """Write the policy to a .csv file, as a table, or to a .json file, which `sojourn.load_policy` reads."""
-        SolvedPolicy(self.model, self.policy).write(path)
+        criterion = self.criterion or "reward per unit of time"
+        about: About = {"agent": "solve", "options": {"criterion": criterion}, "sojourn": version()}
+        SolvedPolicy(self.model, self.policy, about=about).write(path)
 
     @cached_property
     def worth(self) -> PolicyValue:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sojourn.data.numbers import finite, shown
-from sojourn.models.smdp import SMDP
 from sojourn.models.validation import check_divisor
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 
 @told

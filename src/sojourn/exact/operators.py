@@ -33,11 +33,6 @@ _ROWS_IN_PYTHON = 1000  # up to this many, a few sweeps in Python are done soone
 # --- Whole models, in NumPy ---------------------------------------------------------------
 
 
-def expected(model: SMDP, values: Floats) -> Floats:
-    """Return the expected value of the next state for each pair, given the value of each state."""
-    return np.add.reduceat(model.probability * values[model.successor], model.row_offsets[:-1])
-
-
 def first_best(offsets: Ints, numbers: Floats) -> Ints:
     """Return the first pair of each state that has the state's largest number; `offsets` says where states begin.
 

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sojourn.data.names import users_constructor
-from sojourn.data.numbers import nearest, positive, proper_fraction, shown
+from sojourn.data.numbers import positive, proper_fraction, shown
 from sojourn.exact.chains import LARGEST, Valued, stationary, valued
 from sojourn.exact.criteria import Paid, TotalValue, asked, evaluate_total
 from sojourn.exact.deviation import step_variances, without_laws
@@ -41,7 +41,7 @@ from sojourn.models.chain import (
     pairs_of,
     state_means,
 )
-from sojourn.models.smdp import SMDP, check_model
+from sojourn.models.smdp import SMDP, check_model, no_amount
 from sojourn.models.structure import named, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.blas import one_thread
@@ -129,8 +129,7 @@ class PolicyValue:
         if amount == "steps":
             return 1.0
         if amount not in self.state_amounts:
-            names = ["steps", *self.state_amounts]
-            raise ValueError(f"the model has no amount {shown(amount)}{nearest(str(amount), names)}")
+            raise no_amount(amount, self.model.amounts)
         return float(self.stationary @ self.state_amounts[amount])
 
     def per(self, amount: str, other: str = "duration") -> float:

@@ -42,8 +42,8 @@ from sojourn.exact.chains import (
 )
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration
 from sojourn.exact.errors import NotSolvedError, check_one_class, checked_bias
-from sojourn.exact.operators import expected, first_best
-from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
+from sojourn.exact.operators import first_best
+from sojourn.models.chain import chain_of_pairs, classes_of, expected, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told

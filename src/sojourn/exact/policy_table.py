@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,17 +90,29 @@ def split(model: SMDP) -> tuple[tuple[str, ...], list[tuple[Any, ...]]] | None:
     return found[0][0], [one[1] for one in found if one is not None]  # type: ignore[index] # none of them is None
 
 
-def actions_taken(model: SMDP, pair_shares: Floats) -> list[Hashable]:
-    """Return the label of each state's action; where several are drawn, their names and "or"."""
+def drawn_actions(names: Iterable[str], chances: Iterable[float]) -> str:
+    """Return the names of actions that are drawn, with their probabilities.
+
+    >>> drawn_actions(["take", "reject"], [0.125, 0.875])
+    'take (12.5 %) or reject (87.5 %)'
+    """
+    return " or ".join(
+        f"{name} ({100.0 * chance:.4g} %)" for name, chance in zip(names, chances, strict=True)
+    )
+
+
+def actions_taken(model: SMDP, pair_shares: Floats, *, with_chances: bool = False) -> list[Hashable]:
+    """Return the label of each state's action; where several are drawn, their names and "or", perhaps with the chances."""
     labels, taken = model.action_labels, pair_shares > 0.0
     first = np.maximum.reduceat(np.where(taken, np.arange(model.num_pairs), -1), model.pair_offsets[:-1])
     found: list[Hashable] = [labels[action] for action in model.action[first].tolist()]
     several = np.flatnonzero(np.add.reduceat(taken.astype(np.int64), model.pair_offsets[:-1]) > 1)
     for state in several.tolist():
         pairs = np.arange(model.pair_offsets[state], model.pair_offsets[state + 1])
-        found[state] = " or ".join(
-            str(labels[action]) for action in model.action[pairs[taken[pairs]]].tolist()
-        )
+        pairs = pairs[taken[pairs]]
+        several_names = [str(labels[action]) for action in model.action[pairs].tolist()]
+        chances = pair_shares[pairs].tolist()
+        found[state] = drawn_actions(several_names, chances) if with_chances else " or ".join(several_names)
     return found
 
 
@@ -108,7 +120,7 @@ def table_of(worth: PolicyValue) -> Any:
     """Return what is known about a policy as a data frame of Polars, with a row for each state."""
     model, found = worth.model, known_by_state(worth)
     columns = _state_columns(model)
-    columns["action"] = _plain(actions_taken(model, worth.pair_shares))
+    columns["action"] = _plain(actions_taken(model, worth.pair_shares, with_chances=True))
     names = [*map(str, model.action_labels), None]  # the last is for states with one action
     known: dict[str, Any] = {
         "share_of_time": found.shares,

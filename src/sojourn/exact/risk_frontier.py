@@ -67,10 +67,10 @@ class RiskFrontier:
         return kept[-1]
 
     def table(self) -> pl.DataFrame:
-        """Return the gains, the deviations and the policies as a data frame of Polars."""
+        """Return the gains, the deviations and the policies as a data frame of Polars; a policy is a text of actions' numbers."""
         import polars as pl  # noqa: PLC0415 - takes long to import
 
-        policies = [policy.tolist() for policy in self.policies]
+        policies = [" ".join(map(str, policy.tolist())) for policy in self.policies]
         return pl.DataFrame({"gain": self.gains, "deviation": self.deviations, "policy": policies})
 
 

@@ -27,14 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.operators import expected
-from sojourn.models.chain import chain_of_pairs, outward
-from sojourn.models.smdp import SMDP
+from sojourn.models.chain import chain_of_pairs, expected, outward
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.blas import one_thread
 
 if TYPE_CHECKING:
     from sojourn.exact.policies import PolicyValue
+    from sojourn.models.smdp import SMDP
 
 MOST_STATES = 1000  # of a model whose alternatives are worked out, with a matrix of all states by all states
 _TIE = 1e-14  # relative to what it is the difference of: a loss below is rounding

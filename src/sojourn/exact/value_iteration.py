@@ -23,7 +23,8 @@ import numpy as np
 
 from sojourn.data.numbers import positive, whole
 from sojourn.exact.bounds import Goal, Solution, middle, not_solved, proven
-from sojourn.exact.operators import Workers, arrays, expected, improve_block, iterate
+from sojourn.exact.operators import Workers, arrays, improve_block, iterate
+from sojourn.models.chain import expected
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told

@@ -1,6 +1,9 @@
 """The public names, by the file that defines them."""
 
+from sojourn.learner.best import BestPolicy
+from sojourn.learner.comparing import Comparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.history import checkpoints
 from sojourn.learner.learner import Learner
 from sojourn.learner.policy import LearnedPolicy
 from sojourn.learner.saved import load_policy
@@ -8,10 +11,14 @@ from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 
 __all__ = [
+    "BestPolicy",
+    "Comparison",
     "Evaluation",
     "LearnedPolicy",
     "Learner",
+    "RuleSearch",
     "Verdict",
+    "checkpoints",
     "load_policy",
     "tensorboard",
 ]

@@ -18,6 +18,7 @@ from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import OBSERVERS
 from sojourn.learner.driver import interruptible, uninterrupted
+from sojourn.learner.history import checkpoints
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
@@ -55,11 +56,13 @@ class Beginning(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How long to train, in steps or in the environment's time, and where to write TensorBoard's files."""
+    """How long to train, in steps or in the environment's time, where to write TensorBoard's files, and what is done when."""
 
     steps: int | None = None
     time: float | None = None
     tensorboard: Path | None = None
+    evaluate_every: int | None = None
+    save_every: int | None = None
 
 
 class Status(NamedTuple):
@@ -110,11 +113,19 @@ def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status
     Return its status, and whether it was interrupted. Whatever ends the training, what was learned is saved.
     """
     callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
+    if training.save_every is not None:
+        callbacks.append(checkpoints(str(file), training.save_every))
     steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
     with interruptible():  # until everything is saved, Ctrl-C only asks the training to end
         try:
-            learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
+            learner.train(
+                steps,
+                duration=training.time,
+                evaluate_every=training.evaluate_every,
+                callbacks=callbacks,
+                progress=True,
+            )
         except KeyboardInterrupt:
             interrupted = True
         finally:

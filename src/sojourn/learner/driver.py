@@ -17,24 +17,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.agents.networks.base import NetworkAgent
-from sojourn.agents.networks.protocol import ObservingAgent, Transitions
+from sojourn.agents.networks.base import NetworkAgent, check_arrays
+from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
-from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
 from sojourn.envs.epochs import Frame
 from sojourn.envs.options import options_of
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
+from sojourn.learner.facts import OURS, Recipe
 from sojourn.learner.table_agent import HiddenActions, TableAgent
-from sojourn.learner.watch import Seen, Watcher
+from sojourn.learner.watch import RateLimits, Seen, Watcher, rate_is_learned
 from sojourn.rules.arrays import Floats
 from sojourn.runs.recording import Totals, counted
 
@@ -44,7 +45,6 @@ Position: TypeAlias = tuple[int, int, bool]
 Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
-OURS = (NetworkAgent, VectorObserver)  # agents that know how they were constructed
 _INF = math.inf
 _STORM = 1.0  # seconds: a key held down causes many signals, which count as one
 
@@ -104,6 +104,8 @@ class TableDriver:
                 )
             options.keeps_frames = True
         self.watcher = Watcher(table.q.size, table.agent)
+        self.limits = RateLimits(table.rate, is_rate=rate_is_learned(table.agent))
+        self.recipe: Recipe | None = None  # of the agent; learners of 0.2 do not say
 
     @property
     def totals(self) -> Totals:
@@ -123,12 +125,14 @@ class TableDriver:
     @property
     def q(self) -> Floats:
         """The values of states by actions."""
-        return self.table.q[: self.reader.states.num_states]
+        return self.table.values[: self.reader.states.num_states]
 
     @property
     def largest_value(self) -> float:
         """The largest |Q|."""
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
+
+    error = math.nan  # a table has no batches
 
     @property
     def position(self) -> Position | None:
@@ -141,21 +145,63 @@ class TableDriver:
             return self._left[0]
         return None if self._at is None else self.trace.place()
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the rate and all values are finite."""
+        return math.isfinite(self.rate) and self.hidden.is_finite()
+
     def warnings(self) -> list[str]:
         """Return the warnings that are due."""
-        table, sound = self.table, math.isfinite(self.rate) and self.hidden.is_finite()
-        seen = Seen(self.totals, self.q, self.rate, table.surplus, table.late_surplus, sound)
+        table = self.table
+        seen = Seen(self.totals, self.q, self.rate, table.surplus, table.late_surplus, self.is_sound)
         return self.watcher.look(seen)
 
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> int:
         """Return the best action for an observation, of those that a mask allows."""
+        return self._best(self.q, self.hidden, observation, action_mask)
+
+    def acting(self, policy: Memory) -> Choose:
+        """Return `act` of a policy that was kept."""
+        return partial(self._best, *self.table_of(policy)[:2])
+
+    def _best(
+        self, q: Floats, hidden: HiddenActions, observation: Element, action_mask: ArrayLike | None = None
+    ) -> int:
         state = self.reader.read(observation)
-        row = self.q[state] if action_mask is None else self.hidden.seen_through(state, action_mask)
+        row = q[state] if action_mask is None else hidden.seen_through(state, action_mask)
         return int(row.argmax()) + self.reader.first_action
 
     def greedy(self) -> Greedy:
         """Return the greedy policy, which counts the states that it visits."""
         return Greedy(self.q, self.hidden, self.reader)
+
+    is_stochastic = False  # a table has values, which make no policy to draw from
+
+    def policy(self) -> Memory:
+        """Return what decides about actions, and how often each pair was visited."""
+        hidden = self.hidden.to_dict()
+        if self.table.worth is not None:  # masks write elsewhere than into the values
+            hidden["values"] = np.array(
+                [self.hidden.values(state)[action] for state, action in hidden["places"]]
+            )
+        return {"q": self.q.copy(), "hidden": hidden, "visits": self.table.visits.copy()}
+
+    def table_of(self, policy: Memory) -> tuple[Floats, HiddenActions, Floats]:
+        """Return the values, the hidden actions and the visits of a policy that was kept, or say why it does not fit."""
+        check_arrays(
+            {"q": self.q, "visits": self.table.visits},
+            {name: policy[name] for name in policy if name != "hidden"},
+        )
+        return (
+            policy["q"],
+            HiddenActions.restored(policy["q"], self.hidden.name, policy["hidden"]),
+            policy["visits"],
+        )
+
+    def chooser(self, policy: Memory | None, seed: int | None = None) -> Choose:
+        """Return a policy that was kept, or the present one."""
+        assert seed is None
+        return self.greedy() if policy is None else Greedy(*self.table_of(policy)[:2], self.reader)
 
     def begin(self) -> None:
         """Begin an episode, unless one is in progress."""
@@ -209,6 +255,7 @@ class TableDriver:
         state, action, explored = self._at
         is_inside = table.learns_inside
         tick = None if reader.clock_key is None else self._clock
+        low, high = self.limits.low, self.limits.high
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is complete: if it is interrupted, a new episode begins
@@ -229,6 +276,8 @@ class TableDriver:
                     tick.advance(info, duration)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
+            if not low * duration <= reward <= high * duration:
+                low, high = self.limits.see(reward, duration)
             if is_inside:
                 left -= len(info["frames"]) - 1
                 position = self._inside((state, action, explored), info["frames"], terminated, truncated)
@@ -262,6 +311,7 @@ class TableDriver:
                 states[-1] = go_on
         for place, frame in enumerate(frames):
             here, there = states[place : place + 2]
+            self.limits.see(frame.reward, frame.duration)
             table.advance(here, action, frame.reward, frame.duration, there, explored, -1)
         return go_on, *table.draw(go_on)
 
@@ -297,7 +347,7 @@ class TableDriver:
         values = self.hidden.seen_through(state, mask)
         if self.table.spare < 0:
             self.table.make_spare()
-            self.hidden.q = self.q
+            self.hidden.q = self.table.q[: self.table.spare]
         self.table.q[self.table.spare] = values
         return self.table.spare
 
@@ -308,6 +358,8 @@ class ObservingDriver:
     def __init__(self, agent: ObservingAgent, places: Places) -> None:
         self.agent, self.places, self.totals = agent, places, Totals()
         self.reader, self.seed, self.env = places.reader, places.seed, places.env
+        self.limits = RateLimits(self.rate)
+        self.recipe: Recipe | None = None
 
     @property
     def rate(self) -> float:
@@ -318,6 +370,11 @@ class ObservingDriver:
     def largest_value(self) -> float:
         """The largest absolute weight, if the agent is one of Sojourn's."""
         return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
+
+    @property
+    def error(self) -> float:
+        """How far values were from their aims, if the agent is a network of Sojourn's, in units of rewards; else nan."""
+        return self.agent.error if isinstance(self.agent, NetworkAgent) else math.nan
 
     def begin(self) -> None:
         """Begin episodes, unless they are in progress."""
@@ -340,20 +397,59 @@ class ObservingDriver:
             if len(steps.rewards):
                 agent.learn(steps)
                 self.totals = _counted(self.totals, steps)
+                self.limits.see_all(steps.rewards, steps.durations)
 
     def warnings(self) -> list[str]:
         """Return the warnings that are due."""
-        sound = math.isfinite(self.rate) and math.isfinite(self.largest_value)
-        return [] if sound else ["the weights or the rate are no longer finite; a smaller step size may help"]
+        return (
+            []
+            if self.is_sound
+            else ["the weights or the rate are no longer finite; a smaller step size may help"]
+        )
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the rate and all weights are finite."""
+        return math.isfinite(self.rate) and math.isfinite(self.largest_value)
 
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows."""
+        return self._chosen(self.agent.greedy, observation, action_mask)
+
+    def _chosen(self, choose: Any, observation: Element, action_mask: ArrayLike | None) -> Any:
         seen, allowed = self.reader.read(observation), self.reader.checked(action_mask)
-        return self.reader.env_action(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]))
+        return self.reader.env_action(choose(seen[np.newaxis], allowed[np.newaxis]))
 
     def greedy(self) -> Choose:
         """Return the greedy policy."""
         return self.act
+
+    def acting(self, policy: Memory) -> Choose:
+        """Return `act` of a policy that was kept."""
+        return self.chooser(policy)
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether the agent has a policy to draw from; one of yours says so itself."""
+        return bool(getattr(self.agent, "is_stochastic", False))
+
+    def policy(self) -> Memory | None:
+        """Return what decides about actions; None if the agent is one of yours that cannot say it."""
+        agent: Any = self.agent
+        return agent.policy() if hasattr(agent, "policy") and hasattr(agent, "with_policy") else None
+
+    def agent_of(self, policy: Memory | None, seed: int | None = None) -> Any:
+        """Return an agent that acts by a policy that was kept, or by the present one; with a seed it can draw."""
+        agent: Any = self.agent
+        return agent.with_policy(agent.policy() if policy is None else policy, seed)
+
+    def chooser(self, policy: Memory | None, seed: int | None = None) -> Choose:
+        """Return a policy that was kept, or the present one; with a seed, actions are drawn from it."""
+        if policy is None and seed is None:
+            return self.act
+        agent = self.agent_of(policy, seed)
+        choose = agent.greedy if seed is None else lambda seen, allowed: agent.draw(seen, allowed)[0]
+        return partial(self._chosen, choose)
 
 
 Driver: TypeAlias = TableDriver | ObservingDriver

@@ -10,15 +10,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sojourn.envs.protocol import Environment, opener, parts_of
 from sojourn.envs.reader import Reader, must_be_taken, reward_of
+from sojourn.exact.logs import markov
+from sojourn.exact.logs.fit import LogRows
+from sojourn.exact.logs.markov import MarkovCheck
 from sojourn.learner.driver import Choose, interruptible
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
+_HOW = {"": "", "mode": " by the mode of its policy", "drawn": " with actions drawn from its policy"}
 _LOOKS = 0.2  # seconds between progress updates
+_TRAIL = 50_000  # steps that are enough to see whether the past matters
 
 
 class Evaluation(NamedTuple):
@@ -28,13 +35,14 @@ class Evaluation(NamedTuple):
     confidence interval at the `level`, provided the run has seen everything that matters. A run of fewer than
     2,000 steps, one whose halves disagree, or any run in a slow system can be too short for one; then `low` and
     `high` are None, and `needed` is roughly how long to follow the policy instead. `sentence` puts all this in
-    words.
+    words. `actions` says how a policy that can draw its actions took them: "drawn", or "mode", always the likeliest
+    (the mean, if they are continuous); it is empty for any other policy.
 
     >>> seen = MicroBatches()
     >>> for reward in [1.0, 3.0] * 1000:
     ...     seen.add(reward, duration=2.0)
     >>> evaluation(seen)
-    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=2000, duration=4000.0, needed=None)
+    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=2000, duration=4000.0, needed=None, actions='')
     >>> evaluation(seen).sentence
     '1 per unit time, 95 % interval 1 to 1 if the run has seen all that matters (2,000 steps)'
     """
@@ -46,11 +54,12 @@ class Evaluation(NamedTuple):
     steps: int
     duration: float
     needed: float | None
+    actions: str = ""
 
     @property
     def sentence(self) -> str:
         """The result in words."""
-        found = f"{self.rate:.6g} per unit time"
+        found = f"{self.rate:.6g} per unit time{_HOW[self.actions]}"
         if self.needed is None:
             inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
             return f"{found}, {inside} if the run has seen all that matters ({self.steps:,} steps)"
@@ -60,10 +69,12 @@ class Evaluation(NamedTuple):
         )
 
 
-def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
-    """Return the evaluation of a run."""
+def evaluation(seen: MicroBatches, level: float = 0.95, actions: str = "") -> Evaluation:
+    """Return the evaluation of a run, whose actions may be the mode of a policy or drawn from it."""
     found = seen.interval(level)
-    return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
+    return Evaluation(
+        found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed, actions
+    )
 
 
 class Pacer:
@@ -96,21 +107,56 @@ def paced(total: float, shown: bool) -> Iterator[Pacer]:
         yield Pacer(advance, asked)
 
 
+class Trail:
+    """The first steps of a policy that is followed, as rows of a log."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, float, float, int, int]] = []
+        self._episode = 0
+
+    def add(self, state: int, action: int, reward: float, duration: float, next_state: int) -> None:
+        """Add a step."""
+        if len(self._rows) < _TRAIL:
+            self._rows.append((state, action, reward, duration, next_state, self._episode))
+
+    def cut(self) -> None:
+        """End an episode whose last state does not lead to the first of the next one."""
+        self._episode += 1
+
+    def check(self) -> MarkovCheck | None:
+        """Return whether the past beyond the states matters; None if the steps cannot say."""
+        if not self._rows:
+            return None
+        state, action, reward, duration, after, episode = map(np.array, zip(*self._rows, strict=True))
+        numbers = reward.astype(np.float64), duration.astype(np.float64)
+        return markov.followed(LogRows(state, action, *numbers, after), episode)
+
+
 def followed(
-    env: Environment, reader: Reader, pacer: Pacer, choose: Choose, until: float, seed: int
+    env: Environment,
+    reader: Reader,
+    pacer: Pacer,
+    choose: Choose,
+    until: float,
+    seed: int,
+    trail: Trail | None = None,
 ) -> tuple[MicroBatches, float]:
-    """Follow a policy until the time `until`; return what it earned, and the sum of its absolute rewards."""
+    """Follow a policy until the time `until`; return what it earned, and the sum of its absolute rewards.
+
+    `trail` gets the steps, if states can be listed.
+    """
     seen, size = MicroBatches(), 0.0
     reset, clock = opener(env), reader.clock()
     observation, info = reset(seed=seed)
     mask = reader.mask(observation, info)
     clock.begin(info)
+    state: Any = None if trail is None else reader.read(observation)
     for _ in pacer.steps(until, seen, reader):
         action = choose(observation, mask)
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
         duration, earned = reader.duration(observation, action, info), reward_of(reward)
         clock.advance(info, duration)
-        reader.read(observation)  # raises an error if the observation is invalid
+        next_state = reader.read(observation)  # or raises an error if the observation is invalid
         # After termination no action follows, so the mask may be anything.
         mask = None if terminated else reader.mask(observation, info)
         must_be_taken(info)
@@ -120,4 +166,10 @@ def followed(
             observation, info = reset()
             mask = reader.mask(observation, info)
             clock.begin(info)
+        if trail is not None:
+            go_on = reader.read(observation) if terminated or truncated else next_state
+            trail.add(state, int(action), earned, duration, go_on if terminated else next_state)
+            state = go_on
+            if truncated and not terminated:
+                trail.cut()
     return seen, size

@@ -7,45 +7,35 @@ learner; CSV is a table for people and other programs.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
-from sojourn.data.files import load_json, write_json, write_text
-from sojourn.data.hints import check_kind
+from sojourn.agents.networks.protocol import ObservingAgent
+from sojourn.data.files import write_text
 from sojourn.data.numbers import shown
-from sojourn.envs.protocol import Element
-from sojourn.envs.reader import checked_mask
-from sojourn.envs.states import MOST_STATES, Description, Tabulation
-from sojourn.learner.table_agent import HiddenActions, TableAgent
+from sojourn.deploy.networks import Network, NetworkPolicy
+from sojourn.deploy.policy import About, version
+from sojourn.deploy.spaces import Actions, Form, actions_in_words, form_in_words
+from sojourn.deploy.states import Tabulation, digits
+from sojourn.deploy.tables import TablePolicy
+from sojourn.deploy.tiles import TilePolicy
+from sojourn.envs.reader import TableReader
+from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
+from sojourn.learner.table_agent import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
+from sojourn.runs.recording import Totals
 
-_POLICY, _POLICY_VERSION = "sojourn policy", 1
-_EXACT = 2**53  # integers below this are exact as floats
-
-
-class PolicyFile(TypedDict):
-    """The content of a policy file; the value of an unavailable action is null."""
-
-    format: str
-    version: int
-    states: Description
-    first_action: int
-    numbers: list[int]
-    values: list[list[float | None]]
-    visits: list[list[int]]
+if TYPE_CHECKING:
+    from sojourn.learner.driver import Driver
 
 
 @told
-class LearnedPolicy:
+class LearnedPolicy(TablePolicy):
     """A learned policy, for the states visited in training.
 
     >>> from sojourn.envs.states import tabulate
@@ -58,45 +48,17 @@ class LearnedPolicy:
     [(0, 1, 5.0, 6, 10), (1, 0, 1.0, 3, 6)]
     """
 
-    def __init__(self, states: Tabulation, first_action: int, values: Floats, visits: Floats) -> None:
+    def __init__(
+        self,
+        states: Tabulation,
+        first_action: int,
+        values: Floats,
+        visits: Floats,
+        about: About | None = None,
+    ) -> None:
         """Take arrays of all states by actions; states that were never visited are dropped."""
         numbers = np.flatnonzero(visits.sum(axis=1) > 0.0)
-        self._keep(states, first_action, numbers.tolist(), values[numbers], visits[numbers])
-
-    def _keep(
-        self, states: Tabulation, first: int, numbers: list[int], values: Floats, visits: Floats
-    ) -> None:
-        self.states, self.first_action = states, first
-        self._values, self._visits = values, visits
-        self._rows = {number: row for row, number in enumerate(numbers)}
-
-    def known(self, obs: Element) -> bool:
-        """Whether the state of an observation was visited in training."""
-        return self.states(obs) in self._rows
-
-    def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
-        """Return the best action for an observation, of those that a mask allows.
-
-        For a state that was never visited it raises an error; ask `known` first.
-        """
-        row = self._rows.get(self.states(obs))
-        if row is None:
-            raise ValueError(
-                f"the observation {shown(obs)} is of a state that was never visited in training, so the policy has no action "
-                "for it; ask known(obs) first"
-            )
-        values = self._values[row]
-        if action_mask is not None:
-            values = np.where(checked_mask(action_mask, len(values), "the action mask"), values, -np.inf)
-            if not (values > -np.inf).any():
-                raise ValueError(
-                    f"the policy knows none of the actions that the mask {shown(action_mask)} allows"
-                )
-        return int(values.argmax()) + self.first_action
-
-    def __call__(self, obs: Element) -> int:
-        """Act, so that `Learner.evaluate` and `Learner.verdict` can follow the policy."""
-        return self.act(obs)
+        super().__init__(states, first_action, numbers.tolist(), values[numbers], visits[numbers], about)
 
     def table(self, model: SMDP | None = None) -> pl.DataFrame:
         """Return a row for each visited state: the observation, the best action and its value, and how often each occurred.
@@ -112,7 +74,7 @@ class LearnedPolicy:
             if model.action_names is not None:
                 names["action_name"] = [model.action_names[action] for action in best.tolist()]
         columns: dict[str, Any] = {}
-        for name, labels in reversed(_digits(self.states.to_dict(), "observation")):
+        for name, labels in reversed(digits(self.states.to_dict(), "observation")):
             columns[name] = [labels[digit] for digit in (numbers % len(labels)).tolist()]
             numbers //= len(labels)
         rows = np.arange(len(best))
@@ -133,102 +95,80 @@ class LearnedPolicy:
         if path.suffix == ".csv":
             write_text(path, self.table(model).write_csv())
         elif path.suffix == ".json":
-            content: Any = PolicyFile(
-                format=_POLICY,
-                version=_POLICY_VERSION,
-                states=self.states.to_dict(),
-                first_action=self.first_action,
-                numbers=list(self._rows),
-                values=[
-                    [one if math.isfinite(one) else None for one in row] for row in self._values.tolist()
-                ],
-                visits=self._visits.astype(np.int64).tolist(),
-            )
-            write_json(path, content)
+            super().write(path)
         else:
             raise ValueError(
                 f"{path} must end with .csv, for a table, or .json, for a policy that can be loaded"
             )
 
-    @classmethod
-    def from_file(cls, path: Path) -> LearnedPolicy:
-        """Read the policy in a JSON file, or raise an error that says why it cannot be read."""
-        data: Any = load_json(path)
-        try:
-            check_kind(PolicyFile, data, "the policy")
-            if (data["format"], data["version"]) != (_POLICY, _POLICY_VERSION):
-                raise ValueError(f"it holds {shown(data['format'])} of version {shown(data['version'])}")  # noqa: TRY301
-            policy = cls.__new__(cls)
-            policy._keep(Tabulation(data["states"]), data["first_action"], data["numbers"], *_checked(data))  # noqa: SLF001 - its own class
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ValueError(f"{path} is not a policy that sojourn wrote: {error}") from None
-        return policy
-
 
 def policy_of(
-    states: Tabulation, first_action: int, table: TableAgent, hidden: HiddenActions
+    states: Tabulation,
+    first_action: int,
+    table: Floats,
+    hidden: HiddenActions,
+    visits: Floats,
+    about: About | None = None,
 ) -> LearnedPolicy:
     """Return the policy of an agent. A hidden action keeps its value if it was ever tried."""
-    values = table.q[: states.num_states].copy()
-    for state, action in np.argwhere((values == -np.inf) & (table.visits > 0.0)).tolist():
+    values = table[: states.num_states].copy()
+    for state, action in np.argwhere((values == -np.inf) & (visits > 0.0)).tolist():
         values[state, action] = hidden.values(state)[action]
-    return LearnedPolicy(states, first_action, values, table.visits.copy())
+    return LearnedPolicy(states, first_action, values, visits.copy(), about)
 
 
-def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
-    """Return values and visits as arrays, or raise an error that says which parts of a file are inconsistent."""
-    numbers, widths = (
-        data["numbers"],
-        {len(row) for table in (data["values"], data["visits"]) for row in table},
-    )
-    if not len(numbers) == len(set(numbers)) == len(data["values"]) == len(data["visits"]) or len(widths) > 1:
-        raise ValueError("its states, values and visits do not fit together")
-    size = Tabulation(data["states"]).num_states
-    if size > MOST_STATES or not all(0 <= number < size for number in numbers):
-        raise ValueError(f"some of its states are not below {min(size, MOST_STATES)}")
-    firsts = [labels.start for _, labels in _digits(data["states"], "") if isinstance(labels, range)]
-    if any(abs(first) >= _EXACT for first in (*firsts, data["first_action"])):
-        raise ValueError("its observations or actions have numbers that are too large")
-    count = max(widths, default=1)
-    values: Floats = np.array(
-        [[-math.inf if value is None else float(value) for value in row] for row in data["values"]],
-        dtype=np.float64,
-    ).reshape(len(numbers), count)
-    visits: Floats = np.array(data["visits"], dtype=np.float64).reshape(len(numbers), count)
-    if (
-        count < 1
-        or np.isnan(values).any()
-        or (values == np.inf).any()
-        or not (values > -np.inf).any(axis=1).all()
-    ):
-        raise ValueError("its values are not numbers, or a state has no action")
-    if not ((visits >= 0.0) & (visits < _EXACT)).all():
-        raise ValueError("its visits are not counts")
-    return values, visits
+def observing_policy(
+    agent: ObservingAgent, observations: Form, actions: Actions, about: About | None = None, seed: int = 0
+) -> NetworkPolicy | TilePolicy:
+    """Return the policy of an agent of observations, or say why a file cannot hold it."""
+    if not isinstance(agent, OURS):
+        raise TypeError(
+            f"{shown(agent)} is an agent of yours, whose policy only it knows; save it with your own framework, or ask "
+            "act(obs) for its action"
+        )
+    acts = agent.actor()
+    if isinstance(acts, Network):
+        return NetworkPolicy(acts, observations, actions, about, seed)
+    assert actions["kind"] == "numbered"
+    return TilePolicy(acts, observations, actions, about, seed)
 
 
-def _digits(description: Description, name: str) -> list[tuple[str, Sequence[int | str]]]:
-    """Return the name and the choices of each part of an observation, most significant first."""
-    match description["kind"]:
-        case "discrete":
-            return [(name, range(description["start"], description["start"] + description["count"]))]
-        case "array":
-            starts = zip(description["start"], description["counts"], strict=True)
-            return [(f"{name}_{i}", range(least, least + count)) for i, (least, count) in enumerate(starts)]
-        case "box":
-            return [(f"{name}_{i}", _bins(cuts)) for i, cuts in enumerate(description["cuts"])]
-        case "tuple":
-            parts = enumerate(description["parts"])
-            return [digit for i, part in parts for digit in _digits(part, f"{name}_{i}")]
-        case "dict":
-            keyed = zip(description["keys"], description["parts"], strict=True)
-            return [digit for key, part in keyed for digit in _digits(part, key)]
+def about(driver: Driver, environment: str | None) -> About:
+    """Return the facts of a learner: how its agent was made, what it sees and does, and what it was trained with."""
+    reader = driver.reader
+    if isinstance(reader, TableReader):
+        seen = reader.states.describe()
+        done: Actions = {"kind": "numbered", "count": reader.num_actions, "first": reader.first_action}
+    else:
+        form, done = reader.forms()
+        seen = form_in_words(form)
+    recipe = recipe_of_agent(driver.agent) if driver.recipe is None else driver.recipe
+    return facts_of(recipe, driver.totals, driver.rate, driver.seed, environment, seen, done)
 
 
-def _bins(cuts: list[float]) -> list[str]:
-    """Return the names of bins, from the edges between them."""
-    if not cuts:
-        return ["any"]
-    edges = [f"{cut:.12g}" for cut in cuts]
-    between = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
-    return [f"below {edges[0]}", *between, f"from {edges[-1]}"]
+def facts_of(  # one after the other, as they are shown
+    recipe: Recipe,
+    totals: Totals,
+    rate: float,
+    seed: int,
+    environment: str | None,
+    observations: str,
+    actions: Actions,
+) -> About:
+    """Return these facts as a policy file has them."""
+    facts: About = {
+        "agent": recipe["agent"],
+        "options": recipe["options"],
+        "environment": environment or "",
+        "observations": observations,
+        "actions": actions_in_words(actions),
+        "steps": totals.steps,
+        "duration": totals.duration,
+        "reward": totals.reward,
+        "rate": rate,
+        "seed": seed,
+        "sojourn": version(),
+    }
+    if environment is None:
+        del facts["environment"]
+    return facts

@@ -12,28 +12,42 @@ import copy
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
+import numpy as np
+
+from sojourn.agents.networks.protocol import Spaces
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
-from sojourn.data.files import load_json
 from sojourn.data.hints import check_kind, is_of_kind
 from sojourn.data.numbers import shown, whole, within
+from sojourn.deploy import files, tables
+from sojourn.deploy.networks import NetworkPolicy
+from sojourn.deploy.policy import About, Policy
+from sojourn.deploy.spaces import Actions, Form, form_in_words
+from sojourn.deploy.states import Description, Tabulation
+from sojourn.deploy.tables import LabelPolicy
+from sojourn.deploy.tiles import TilePolicy
 from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
-from sojourn.envs.states import Description, Tabulation, action_count, first_action, tabulate
-from sojourn.exact.policy_files import FORMAT as SOLVED
+from sojourn.envs.states import action_count, first_action, tabulate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.learner.archive import format_of, read_archive, write_archive
-from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
-from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
-from sojourn.learner.policy import LearnedPolicy, policy_of
+from sojourn.learner.best import Past
+from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, made_for, observing_agent
+from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
+from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
+from sojourn.learner.history import History
+from sojourn.learner.policy import LearnedPolicy, facts_of, observing_policy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
+from sojourn.learner.watch import RateLimits
 from sojourn.rates.protocol import stumbling
+from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.rules.random import Stream
 from sojourn.rules.values import Column, canonical, with_fields
+from sojourn.rules.vectors import Bounds
 from sojourn.runs.recording import Totals
 
 FORMAT, VERSION = "sojourn learner", 4
@@ -54,7 +68,13 @@ class SavedEnvironment(TypedDict):
     max_episode_steps: int | None
 
 
-class Saved(TypedDict):
+class Made(TypedDict, total=False):
+    """How the agent of a learner was made; files of older versions do not say."""
+
+    recipe: Recipe
+
+
+class Saved(Made):
     """The content of a learner's file."""
 
     agent: Agent
@@ -74,7 +94,23 @@ class Saved(TypedDict):
     env: SavedEnvironment | None
 
 
-class SavedNetwork(TypedDict):
+class SavedSpaces(TypedDict):
+    """What observations and actions are, so that the policy can act without the environment."""
+
+    observations: Form
+    actions: Actions
+    bounds: list[Floats]
+    low: Floats
+    high: Floats
+
+
+class WithSpaces(Made, total=False):
+    """What files of older versions lack; None if the spaces cannot be described."""
+
+    spaces: SavedSpaces | None
+
+
+class SavedNetwork(WithSpaces):
     """The content of a learner's file if its agent is one of observations."""
 
     kind: str  # of agent; empty for a third-party one
@@ -91,17 +127,25 @@ class SavedNetwork(TypedDict):
     env: SavedEnvironment | None
 
 
-def write(path: Path, driver: Driver) -> None:
+def write(path: Path, driver: Driver, past: Past, history: History) -> None:
     """Write everything needed to continue."""
+    limits = driver.limits
+    further = {
+        "past": past.saved(),
+        "history": history.saved(),
+        "limits": np.array([limits.first, limits.low, limits.high]),
+    }
     if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, _of_table(driver))
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, _of_observer(driver))
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
 
 
 def _of_table(driver: TableDriver) -> Saved:
     reader, table, at = driver.reader, driver.table, driver.position
+    made: Made = {} if driver.recipe is None else {"recipe": driver.recipe}
     return {
+        **made,
         "agent": table.agent,
         "stream": table.rng,
         "totals": table.totals._asdict(),
@@ -123,7 +167,9 @@ def _of_table(driver: TableDriver) -> Saved:
 def _of_observer(driver: ObservingDriver) -> SavedNetwork:
     reader, agent = driver.reader, driver.agent
     ours = agent if isinstance(agent, OURS) else None
+    made: WithSpaces = {} if driver.recipe is None else {"recipe": driver.recipe, "spaces": _spaces(driver)}
     return {
+        **made,
         "kind": "" if ours is None else ours.kind,
         "options": {} if ours is None else ours.options,
         "learned": agent.state(),
@@ -139,14 +185,26 @@ def _of_observer(driver: ObservingDriver) -> SavedNetwork:
     }
 
 
+def _spaces(driver: ObservingDriver) -> SavedSpaces | None:
+    reader = driver.reader
+    try:
+        observations, actions = reader.forms()
+    except TypeError:
+        return None
+    bounds = [np.array(side) for side in reader.bounds]
+    return {
+        "observations": observations, "actions": actions, "bounds": bounds, "low": reader.low, "high": reader.high,
+    }  # fmt: skip
+
+
 def read(
     path: Path,
     supply: Supply,
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
     agent: MakeObserver | None = None,
-) -> Driver:
-    """Restore the driver that a file describes, in environments like the saved ones.
+) -> tuple[Driver, Past, History]:
+    """Restore the driver that a file describes, in environments like the saved ones, its past policies and its history.
 
     Arguments override what the file says, or supply what it cannot hold.
     """
@@ -156,20 +214,31 @@ def read(
         check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
         source = _given("duration", contents["duration"], duration)
         mask = _given("action mask", contents["action_mask"], action_mask)
+        driver: Driver
         if is_network:
-            return _restored_observer(contents, env, source, mask, agent)
-        return _restored_table(contents, env, source, mask)
+            driver = _restored_observer(contents, env, source, mask, agent)
+        else:
+            driver = _restored_table(contents, env, source, mask)
+        driver.limits = _restored_limits(contents.get("limits"), driver.limits.is_rate)
+        history = History.restored(contents.get("history"), driver.totals.steps)
+        return driver, Past.restored(contents.get("past"), driver), history
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
     except MemoryError:
         raise ValueError(f"{path}: its options ask for an agent that is larger than the memory") from None
 
 
+_KINDS: dict[str, type[Policy]] = {**files.KINDS, tables.LEARNED: LearnedPolicy, tables.SOLVED: SolvedPolicy}
+AnyPolicy: TypeAlias = LearnedPolicy | SolvedPolicy | LabelPolicy | NetworkPolicy | TilePolicy
+
+
 @told
-def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy:
+def load_policy(path: str | Path, seed: int = 0) -> AnyPolicy:
     """Load the policy in a JSON file or in a saved learner's file. No environment is needed.
 
-    A policy that `solve` found and `write_policy` wrote may draw its action in some states, from `seed`.
+    A policy that `solve` found and `write_policy` wrote may draw its action in some states, from `seed`; so does that of a
+    network with probabilities if it is asked to, `act(observation, sample=True)`. `sojourn.deploy.load_policy` reads the same
+    JSON files where nothing but NumPy is wanted.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -183,23 +252,54 @@ def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy
     """
     path = Path(path)
     if path.suffix == ".json":
-        if load_json(path).get("format") == SOLVED:
-            return SolvedPolicy.from_file(path, seed)
-        return LearnedPolicy.from_file(path)
+        return files.read(path, seed, _KINDS)  # type: ignore[return-value] # the classes that are listed there
+    if path.suffix == ".csv":
+        raise ValueError(f"{path} is a table for people; write the policy as a .json file and load that")
     contents, is_network = _contents(path)
-    if is_network:
-        raise ValueError(
-            f"{path} holds an agent that observes, which has no table of states; ask Learner.load(...).act(observation) "
-            "for its action, or follow it with `sojourn evaluate`"
-        )
     try:
-        check_kind(Saved, contents, "the learner")
-        (table, hidden), states = _restored_agent(contents), Tabulation(contents["states"])
-        if states.num_states != len(table.q):
-            raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")  # noqa: TRY301
-        return policy_of(states, contents["first_action"], table, hidden)
-    except (TypeError, ValueError) as error:
+        check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
+        if is_network:
+            return _policy_of_observer(contents, seed)
+        return _policy_of_table(contents)
+    except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _policy_of_table(saved: Saved) -> LearnedPolicy:
+    (table, hidden), states = _restored_agent(saved), Tabulation(saved["states"])
+    if states.num_states != len(table.q):
+        raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")
+    actions: Actions = {"kind": "numbered", "count": table.q.shape[1], "first": saved["first_action"]}
+    facts = _facts(saved, recipe_of_agent(table.agent), table.rate, states.describe(), actions)
+    return policy_of(states, saved["first_action"], table.values, hidden, table.visits, facts)
+
+
+def _policy_of_observer(saved: SavedNetwork, seed: int) -> NetworkPolicy | TilePolicy:
+    make, given = OBSERVERS.get(saved["kind"]), saved.get("spaces")
+    if make is None or given is None:
+        why = "was saved by an older sojourn" if make is not None else "is not one of Sojourn's"
+        raise ValueError(f"its agent {why}; load the learner in its environment, and use its write_policy")
+    spaces = Spaces(
+        saved["num_inputs"], saved["num_actions"], given["low"], given["high"], saved["places"], saved["seed"]
+    )
+    agent = made_for(
+        make, spaces, Bounds(*(tuple(side.tolist()) for side in given["bounds"])), saved["options"]
+    )
+    agent.restored(saved["learned"])
+    seen = form_in_words(given["observations"])
+    facts = _facts(saved, recipe_of_agent(agent), agent.rate, seen, given["actions"])
+    return observing_policy(agent, given["observations"], given["actions"], facts, seed)
+
+
+def _facts(
+    saved: Saved | SavedNetwork, recipe: Recipe, rate: float, observations: str, actions: Actions
+) -> About:
+    totals = canonical(with_fields(Totals(), **saved["totals"]))
+    env = saved["env"]
+    made = saved.get("recipe", recipe)
+    return facts_of(
+        made, totals, rate, saved["seed"], None if env is None else env["id"], observations, actions
+    )
 
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
@@ -229,7 +329,7 @@ def _restored_agent(saved: Saved, mask_name: str = "the action mask") -> tuple[T
     """Return a file's agent, and the actions hidden in its table."""
     agent = ready_agent(saved["agent"])
     table = TableAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
-    return table, HiddenActions.restored(table.q, mask_name, saved["hidden"])
+    return table, HiddenActions.restored(table.q, mask_name, saved["hidden"], table.worth)
 
 
 def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask: MaskSource) -> TableDriver:
@@ -241,6 +341,7 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     reader = TableReader(env, source, mask, saved["clock"], bins=states)
     trace = Trace(env, whole("seed", saved["seed"], least=0))
     driver = TableDriver(reader, *_restored_agent(saved, reader.mask_name), trace)
+    driver.recipe = saved.get("recipe")
     state, (action, explored) = saved["state"], saved["drawn"]
     if state is not None:
         within("state", state, states.num_states)
@@ -272,7 +373,19 @@ def _restored_observer(
     driver.totals = canonical(with_fields(Totals(), **saved["totals"]))
     check_totals(driver.totals)
     places.restored(saved["lanes"])
+    driver.recipe = saved.get("recipe")
     return driver
+
+
+def _restored_limits(saved: Any, is_rate: bool) -> RateLimits:
+    """Return the limits of the rate in a file; one of an older version has none, so nothing is known of steps before."""
+    if saved is None:
+        return RateLimits(0.0, -math.inf, math.inf, is_rate)
+    check_kind(Column, saved, "the limits of the rate")
+    if saved.shape != (3,) or np.isnan(saved).any():
+        raise ValueError(f"its limits of the rate are {shown(saved)}, which is impossible")
+    first, low, high = saved.tolist()
+    return RateLimits(first, low, high, is_rate)
 
 
 def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:

@@ -15,15 +15,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.protocol import Agent, draw, learn, learns_inside, looks_ahead, pauses, ready_agent, think
-from sojourn.agents.values.protocol import entries, sizes
+from sojourn.agents.values.protocol import Table, entries, maskable, read, sizes
 from sojourn.data.numbers import shown, within
-from sojourn.envs.reader import Mask, checked_mask
+from sojourn.deploy.policy import Mask, checked_mask
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.kernel import gradually, kernel
@@ -43,6 +43,7 @@ from sojourn.rules.values import (
 from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
+Worth: TypeAlias = Callable[[int], Floats]
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
@@ -118,7 +119,7 @@ class TableAgent:
         # Nothing is compiled before the first step: inspecting a saved agent needs no compiler.
         self._run: Callable[..., None] = self._begin
         self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
-        self.q: Floats = entries(self._stack.values)[0]
+        self.q: Floats = maskable(self._stack.values)[0]  # where masks write
         self.looks_ahead, self.learns_inside = looks_ahead(agent), learns_inside(agent)
 
     def _begin(self, *arguments: Any) -> None:
@@ -151,6 +152,20 @@ class TableAgent:
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
         return agent
+
+    @property
+    def values(self) -> Floats:
+        """The values of states by actions as they are now; -inf where an action is hidden."""
+        return entries(take(self._stack, 0).values)
+
+    @property
+    def worth(self) -> Worth | None:
+        """The function that reads the values of a state, if they are not simply where masks write."""
+        return None if isinstance(self._stack.values, Table) else self._read
+
+    def _read(self, state: int) -> Floats:
+        values = take(self._stack, 0).values
+        return np.array([read(values, state, action) for action in range(self._sizes[1])])
 
     @property
     def rate(self) -> float:
@@ -224,7 +239,7 @@ class TableAgent:
             values = self._stack.values
             self._store(thought)
             self._stack = with_fields(self._stack, values=values)
-            self.q = entries(values)[0]
+            self.q = maskable(values)[0]
 
 
 @kernel
@@ -297,8 +312,9 @@ class HiddenActions:
     array([[1., 2.]])
     """
 
-    def __init__(self, q: Floats, name: str) -> None:
-        self.q, self.name = q, name
+    def __init__(self, q: Floats, name: str, worth: Worth | None = None) -> None:
+        """Take the array where masks write; `worth` reads the values of a state if they are not in that array."""
+        self.q, self.name, self._worth = q, name, worth
         self._values: dict[tuple[int, int], float] = {}
         self._masks: dict[int, ArrayLike] = {}  # the last mask of each state, which rarely changes
         self._never = int((q == -np.inf).sum())
@@ -338,6 +354,10 @@ class HiddenActions:
         row: Floats = self.q[state].copy()
         for action in range(len(row)):
             row[action] = self._values.get((state, action), row[action])
+        if self._worth is not None:
+            seen, self.q[state] = self.q[state].copy(), row
+            row = self._worth(state)
+            self.q[state] = seen
         return row
 
     def seen_through(self, state: int, mask: ArrayLike) -> Floats:
@@ -354,9 +374,9 @@ class HiddenActions:
         return {"places": places, "values": np.array(list(self._values.values()), dtype=np.float64)}
 
     @classmethod
-    def restored(cls, q: Floats, name: str, data: HiddenValues) -> HiddenActions:
+    def restored(cls, q: Floats, name: str, data: HiddenValues, worth: Worth | None = None) -> HiddenActions:
         """Restore the hidden actions of a table that already contains -inf for them."""
-        hidden = cls(q, name)
+        hidden = cls(q, name, worth)
         num_states, num_actions = q.shape
         places, values = data["places"], data["values"]
         if places.shape != (len(values), 2) or values.shape != (len(places),):

@@ -8,31 +8,26 @@ actions in the states that it visits were tried, and by what the policy from hal
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
 
 from sojourn.agents.red_cvar import aim_of
-from sojourn.data.numbers import shown, unmasked, within
+from sojourn.data.names import users_constructor
 from sojourn.envs.places import exact_model
-from sojourn.envs.protocol import Element, Environment
-from sojourn.envs.reader import Reader, TableReader
+from sojourn.envs.protocol import Environment
+from sojourn.envs.reader import TableReader
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
+from sojourn.learner.comparing import Follow, GivenPolicy, chooser, paired, rates_with
 from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver
-from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
+from sojourn.learner.evaluation import Evaluation, Trail, evaluation, followed, paced
 from sojourn.learner.watch import rate_is_learned, step_size_of
-from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.long_run import MicroBatches
+from sojourn.rules.arrays import Flags, Floats
 from sojourn.worlds.tabular import available
 
-# A user's policy: a function of the observation, a mapping from observations to actions, or an action for each state.
-GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
-
-Follow: TypeAlias = Callable[..., tuple[MicroBatches, float]]  # of a policy; as `followed` returns it
 Compare: TypeAlias = "Callable[[Choose], Baseline | None]"  # of the greedy policy
 
 _REPLICATIONS = 10  # paired runs of both policies
@@ -73,7 +68,7 @@ class Verdict(NamedTuple):
     (`sojourn.exact.PolicyValue.deviation`). `aim` says what `learned_rate` is if the agent aims at something other
     than the rate, such as the worst rewards. `baseline` compares the policy with your own. `warnings` are sentences;
     none if all is well. An agent of observations, such as a network, has no pairs and no earlier policies: its
-    `visited`, `thin`, `moved` and `gain` are None.
+    `visited`, `thin`, `moved`, `gain` and `memory` are None; so is `memory` where states are bins of observations.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -94,6 +89,7 @@ class Verdict(NamedTuple):
     warnings: tuple[str, ...] = ()
     deviation: float | None = None
     aim: str = ""
+    memory: dict[str, float] | None = None
 
     @property
     def sentence(self) -> str:
@@ -120,6 +116,9 @@ class Verdict(NamedTuple):
                 f"{seen.share:.0%} of the pairs in {seen.states:,} states tried, {seen.median:.0f} times in the median"
             )
         return "; ".join(found)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:verdict_html")(self))
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(f"warning: {each}" for each in self.warnings or ())])
@@ -161,7 +160,8 @@ def _of_table(
 ) -> Verdict:
     agent, rate, visits = driver.agent, driver.rate, driver.table.visits
     reader, greedy, watcher = driver.reader, driver.greedy(), driver.watcher
-    seen, size = run(greedy)
+    trail = None if reader.states.has_bins else Trail()
+    seen, size = run(greedy, trail=trail)
     found = evaluation(seen, level)
     states = np.fromiter(greedy.asked, dtype=np.int64)
     times = np.fromiter(greedy.asked.values(), dtype=np.float64)
@@ -174,6 +174,7 @@ def _of_table(
         earlier = evaluation(run(greedy.otherwise(actions.tolist()))[0], level)
     else:
         skip()  # it need not be followed
+    past = None if trail is None else trail.check()
     gain, best_gain, deviation = _exact(env, reader, driver.q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
@@ -186,10 +187,17 @@ def _of_table(
         baseline=compare(greedy),
         deviation=deviation,
         aim=aim_of(agent.method) if hasattr(agent, "method") else "",
+        memory=None if past is None else past.memory,
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
-    warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
+    warnings = [
+        *watcher.said,
+        *_impossible(driver),
+        *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few),
+    ]
     warnings += [*_still_moving(found, earlier, scale), *_unseen(verdict, guessed, reader.states.num_states)]
+    if past is not None and past.left_out:
+        warnings.append(past.left_out)
     return verdict._replace(warnings=tuple(warnings))
 
 
@@ -221,7 +229,8 @@ def _of_observer(
     driver: ObservingDriver, env: Environment, level: float, run: Follow, compare: Compare
 ) -> Verdict:
     """Return the verdict on an agent of observations, which has neither pairs to count nor a table."""
-    found, rate = evaluation(run(driver.act)[0], level), driver.rate
+    way = "mode" if driver.is_stochastic else ""
+    found, rate = evaluation(run(driver.act)[0], level, way), driver.rate
     best = getattr(env.unwrapped, "gain", None)
     verdict = Verdict(
         evaluation=found,
@@ -230,61 +239,16 @@ def _of_observer(
         baseline=compare(driver.act),
     )
     more = _warnings(verdict, rate, max(abs(found.rate), abs(rate)), 1.0)
-    return verdict._replace(warnings=(*driver.warnings(), *more))
-
-
-# --- A user's policy ----------------------------------------------------------------
-
-
-def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
-    """Return a user's policy in a form that can be followed, or raise an error that says what is wrong with it."""
-    if not isinstance(reader, TableReader):
-        if not callable(given):
-            raise TypeError(
-                f"the {name} is {shown(given)}; where observations cannot be listed it must be a function of the "
-                "observation"
-            )
-        return lambda observation, _mask: given(observation)
-    first, count, states = reader.first_action, reader.num_actions, reader.states
-    unmasked(f"the {name}", given)
-
-    def checked(action: int) -> int:
-        return within(f"the {name}'s action", int(action) - first, count) + first
-
-    if callable(given):
-        return lambda observation, _mask: checked(given(observation))
-    if isinstance(given, Mapping):
-        return lambda observation, _mask: checked(_looked_up(given, observation, name))
-    actions = [checked(action) for action in given]
-    if len(actions) != states.num_states:
-        raise ValueError(
-            f"the {name} has {len(actions)} actions, but there are {states.num_states} states; give one action for "
-            "each state"
-        )
-    return lambda observation, _mask: actions[states.index(observation)]
-
-
-def _looked_up(given: Mapping[Any, int], observation: Element, name: str) -> int:
-    key = observation
-    if isinstance(observation, np.ndarray | np.generic):
-        key = observation.tolist() if np.ndim(observation) == 0 else tuple(np.ravel(observation).tolist())
-    if key not in given:
-        raise ValueError(f"the {name} has no action for the observation {shown(key)}; add one")
-    return given[key]
+    return verdict._replace(warnings=(*driver.warnings(), *_impossible(driver), *more))
 
 
 def _compared(
     follow: Follow, policies: tuple[Choose, Choose], duration: float, seed: int, level: float
 ) -> Baseline:
     """Return how much more the learned policy earns than a given one, from paired runs with the same seeds."""
-    until = duration / _REPLICATIONS
-    pairs = [[follow(each, until, seed + place)[0] for each in policies] for place in range(_REPLICATIONS)]
-    rates = np.array([[run.reward / run.duration for run in pair] for pair in pairs])
-    differences = rates[:, 0] - rates[:, 1]
-    error = float(differences.std(ddof=1)) / _REPLICATIONS**0.5
-    half = error * float(stdtrit(_REPLICATIONS - 1, 0.5 + level / 2.0))
-    difference = float(differences.mean())
-    return Baseline(float(rates[:, 1].mean()), difference, difference - half, difference + half)
+    seeds = range(seed, seed + _REPLICATIONS)
+    found = paired(rates_with(follow, policies, seeds, duration / _REPLICATIONS), level)
+    return Baseline(found.other, found.difference, found.low, found.high)
 
 
 # --- Reasons not to trust it --------------------------------------------------------
@@ -324,6 +288,11 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
         )
     return warnings
+
+
+def _impossible(driver: Driver) -> list[str]:
+    sentence = driver.limits.sentence(driver.rate)
+    return [sentence] if sentence else []
 
 
 def _unseen(found: Verdict, guessed: float, num_states: int) -> list[str]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
@@ -35,6 +36,8 @@ _TIMES = 3  # doublings of the steps over which values must keep growing
 _ERRORS = 5.0  # standard errors by which greedy steps must deviate from the learned rate
 _LATE_LEAST, _LATE_SHARE = 200, 0.4  # late steps, and the share of the rate by which they must earn less
 _FIRST_LOOK = 5000  # late steps are judged from this step on
+_BEYOND, _LOST = 0.25, 10.0  # how far a rate is beyond what is possible, in units of the width of that
+_TINY = 5e-324  # float above 0
 _VISITS = 20.0  # visits of every pair, times the step size, before anything is judged
 
 
@@ -132,6 +135,64 @@ class Watcher:
         return sizes[0] > 0.0 and all(after > _GROWTH * size for size, after in itertools.pairwise(sizes))
 
 
+class RateLimits:
+    """The least and the largest reward per unit time of all steps so far; a rate, which is a mean of these, lies between them.
+
+    An estimate may begin elsewhere, at `first`, and may overshoot a little while values move. One that is beyond the
+    limits by a quarter of their distance is impossible, and one that is beyond by ten times the distance will not come back. A
+    reward in no time is more per unit time than any number, so after one there are no limits.
+
+    >>> limits = RateLimits(first=0.0)
+    >>> limits.see(3.0, 2.0), limits.see(1.0, 4.0)
+    ((1.5, 1.5), (0.25, 1.5))
+    >>> limits.sentence(1.8)
+    ''
+    >>> limits.sentence(333.0)
+    'the learned rate is 333, which is impossible: no step has earned more than 1.5 per unit time'
+    """
+
+    def __init__(
+        self, first: float, low: float = math.inf, high: float = -math.inf, is_rate: bool = True
+    ) -> None:
+        self.first, self.low, self.high = first, low, high
+        self.is_rate = is_rate  # whether what the agent learns with is a rate at all
+        self.has_warned = False
+
+    def see(self, reward: float, duration: float) -> tuple[float, float]:
+        """Take in a step, and return the limits."""
+        if duration > 0.0:
+            earned = reward / duration
+            self.low, self.high = min(self.low, earned), max(self.high, earned)
+        elif reward != 0.0:
+            self.low, self.high = -math.inf, math.inf
+        return self.low, self.high
+
+    def see_all(self, rewards: Floats, durations: Floats) -> None:
+        """Take in steps."""
+        for reward, duration in zip(rewards.tolist(), durations.tolist(), strict=True):
+            if not self.low * duration <= reward <= self.high * duration:
+                self.see(reward, duration)
+
+    def beyond(self, rate: float) -> float:
+        """Return how far a rate is beyond the limits, in units of their distance; 0 if there are none yet."""
+        low, high = min(self.low, self.first), max(self.high, self.first)
+        if not (self.is_rate and self.low <= self.high and math.isfinite(high - low) and math.isfinite(rate)):
+            return 0.0
+        return max(rate - high, low - rate, 0.0) / max(high - low, abs(self.low), abs(self.high), _TINY)
+
+    def is_lost(self, rate: float) -> bool:
+        """Whether a rate is so far beyond the limits that to go on learning is of no use."""
+        return self.beyond(rate) > _LOST
+
+    def sentence(self, rate: float) -> str:
+        """Say that a rate is impossible, if it is."""
+        if not self.beyond(rate) > _BEYOND:
+            return ""
+        most = rate > self.high
+        than = f"more than {self.high:.3g}" if most else f"less than {self.low:.3g}"
+        return f"the learned rate is {rate:.3g}, which is impossible: no step has earned {than} per unit time"
+
+
 def step_size_of(agent: Agent) -> float:
     """Return an agent's step size, per step of the run if it is adjusted, or 0.01 if it is not constant."""
     step_size = getattr(agent, "step_size", None)
@@ -208,7 +269,8 @@ def tensorboard(folder: str) -> Callable[[Learner], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
     It needs an extra: pip install 'sojourn[tensorboard]'. It logs the learned rate, the earned rate and the
-    largest |Q| by the number of steps.
+    largest |Q| by the number of steps, and the error of a network's values. If training evaluates the policy, it also
+    logs what that earned, and the most that it earned so far.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -224,14 +286,22 @@ def tensorboard(folder: str) -> Callable[[Learner], None]:
         raise ValueError(
             "TensorBoard is not installed; install it with: pip install 'sojourn[tensorboard]'"
         ) from None
-    writer = Writer(str(folder))
+    writer, written = Writer(str(folder)), -1
 
     def write(learner: Learner) -> None:
+        nonlocal written
         totals = learner.totals
         writer.add_scalar("rate", learner.rate, step=totals.steps)
         if totals.duration > 0.0:
             writer.add_scalar("earned", totals.reward / totals.duration, step=totals.steps)
         writer.add_scalar("largest value", learner.largest_value, step=totals.steps)
+        for row in learner.history.filter(pl.col("steps") > written).iter_rows(named=True):
+            for name in ("error", "evaluated"):
+                if row[name] is not None:
+                    writer.add_scalar(name, row[name], step=row["steps"])
+            if row["evaluated"] is not None:
+                writer.add_scalar("best evaluated", row["best_evaluated"], step=row["steps"])
+        written = totals.steps
         writer.flush()
 
     return write

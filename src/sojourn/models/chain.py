@@ -86,6 +86,11 @@ def _names(model: SMDP, actions: list[int]) -> list[str]:
 def chain_of(model: SMDP, policy: PolicyLike) -> Chain:
     """Return the chain of a policy."""
     given = by_number(model, policy)
+    if given.ndim == 0:
+        raise TypeError(
+            f"policy is {shown(policy)}; give a dictionary from states to actions, or an action for each of "
+            f"{model.num_states} states"
+        )
     if given.ndim == 1 and given.dtype.kind in "iu" and len(given) == model.num_states:
         return chain_of_pairs(model, pairs_of(model, given))
     if given.shape != (model.num_states, model.num_actions) or given.dtype.kind not in "biuf":
@@ -125,6 +130,11 @@ def chain_of(model: SMDP, policy: PolicyLike) -> Chain:
 def state_means(model: SMDP, policy: PolicyLike, amount: Floats) -> Floats:
     """Return the mean in each state of an amount that is given for every pair, for a policy that `chain_of` accepts."""
     given = by_number(model, policy)
+    if given.ndim == 0:
+        raise TypeError(
+            f"policy is {shown(policy)}; give a dictionary from states to actions, or an action for each of "
+            f"{model.num_states} states"
+        )
     if given.ndim == 1:
         return np.asarray(amount[pairs_of(model, given)])
     weight = given[model.state_of_pair(), model.action].astype(np.float64)
@@ -139,6 +149,11 @@ def pair_shares(model: SMDP, policy: PolicyLike) -> Floats:
     array([0., 1., 1., 0.])
     """
     given = by_number(model, policy)
+    if given.ndim == 0:
+        raise TypeError(
+            f"policy is {shown(policy)}; give a dictionary from states to actions, or an action for each of "
+            f"{model.num_states} states"
+        )
     if given.ndim == 1:
         shares = np.zeros(model.num_pairs)
         shares[pairs_of(model, given)] = 1.0
@@ -163,6 +178,11 @@ def pairs_of(model: SMDP, policy: Ints) -> Ints:
         state = int(np.argmin(found))
         model.pair(state, int(policy[state]))  # raises the error
     return found
+
+
+def expected(model: SMDP, values: Floats) -> Floats:
+    """Return the expected value of the next state for each pair, given the value of each state."""
+    return np.add.reduceat(model.probability * values[model.successor], model.row_offsets[:-1])
 
 
 def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:

@@ -38,8 +38,9 @@ def from_dict(states: States) -> SMDP:
     """Return the model made from `{state: {action: {"reward": ..., "duration": ..., "next": {state: probability}}}}`.
 
     States and actions may be any keys, and are the labels of the model, in the order given. A reward or a
-    duration is a number or a law of `sojourn.models.laws`. If only one state can follow, `next` may be that state. If
-    reward and duration depend on what comes next, give a list of `outcomes` in place of `next`, as in the file of a model.
+    duration is a number or a law of `sojourn.models.laws`. If only one state can follow, `next` may be that state; it may
+    also be a list of `(state, probability)`, in which a state may come twice. If reward and duration depend on what comes
+    next, give a list of `outcomes` in place of `next`, as in the file of a model.
     A pair or an outcome may have further `amounts` by name, such as `"amounts": {"lost": 1}`; one that is not given is 0.
 
     A chain in continuous time is given by rates: `{"rates": {state: rate}, "earning": 5.0, "flows": {"waiting": 2.0}}`, where
@@ -201,10 +202,15 @@ def as_list(place: str, given: Content) -> list[Content]:
 
 
 def _by_state(place: str, following: Content) -> list[dict[str, Content]]:
-    """Return the outcomes that a table of probabilities by state describes."""
+    """Return the outcomes that a table of probabilities by state describes, or a list of both."""
+    if isinstance(following, list) and all(
+        isinstance(one, list | tuple) and len(one) == 2 for one in following
+    ):
+        return [{"next": to, "probability": chance} for to, chance in following]
     if not isinstance(following, dict):
         raise TypeError(
-            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
+            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}, "
+            "or a list of (state, probability)"
         )
     return [{"next": to, "probability": chance} for to, chance in following.items()]
 

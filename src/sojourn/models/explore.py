@@ -56,8 +56,8 @@ def explore(start: Any, moves: Moves, *, most_states: int = MOST_STATES, progres
     reached from the start, and come back as themselves in `model.labels` and in policies. A *list* of states gives several
     starts. What has the probability or the rate 0 does not happen and is not followed.
 
-    If two moves may lead to the same state, give a list, `{"rates": [(state, rate), ...]}`: Python keeps only the last of two
-    equal keys of a dictionary.
+    If two moves may lead to the same state, give a list, `{"rates": [(state, rate), ...]}` or `{"next": [(state, probability),
+    ...]}`: Python keeps only the last of two equal keys of a dictionary.
 
     If more than `most_states` are reached, exploring ends in an error. With `progress=True`, a line every five seconds
     says how far it is.
@@ -190,7 +190,7 @@ class _Rows:
         weights: Collection[float]
         if type(after) is dict:
             places, weights = after, after.values()
-        elif is_rates:
+        elif is_rates or type(after) is list:
             places, weights = zip(*after, strict=True)  # an error if anything comes with a move
         else:
             places, weights = (after,), (1.0,)
@@ -228,8 +228,10 @@ class _Rows:
                     self._weights.append(chance)
                     self._groups.append(_Group(number, action, 1, 0.0, earned, lasted, amounts))
         if not abs(total - 1.0) <= SUM_TOLERANCE:
+            lost = "; of equal keys a dictionary keeps the last, so list two moves to the same state as (state, probability)"
             raise ValueError(
                 f"the probabilities of {place} sum to {total:.9g}; they must sum to 1 within {SUM_TOLERANCE:g}"
+                + (lost if total < 1.0 and isinstance(pair.get("next"), dict) else "")
             )
 
     def _end_part(self) -> None:

@@ -48,6 +48,19 @@ MOST_ENTRIES = 50_000_000  # of a table of states by actions, which then has 400
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 
 
+def no_amount(name: str, known: Iterable[str]) -> ValueError:
+    """Return the error for an amount that a model does not count.
+
+    >>> no_amount("lots", ["lost"])
+    ValueError("the model has no amount 'lots'; did you mean 'lost'?")
+    """
+    own = list(known)
+    hint = nearest(name, ["reward", "duration", "steps", *own])
+    if not own:
+        hint = ", only reward, duration and steps; give its pairs one by that name, in amounts, or in flows beside rates"
+    return ValueError(f"the model has no amount {shown(name)}{hint}")
+
+
 @told
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class SMDP:
@@ -281,8 +294,7 @@ class SMDP:
         if name == "steps":
             return np.ones(self.num_pairs)
         if name not in self.amounts:
-            names = ["reward", "duration", "steps", *self.amounts]
-            raise ValueError(f"the model has no amount {shown(name)}{nearest(str(name), names)}")
+            raise no_amount(name, self.amounts)
         return self.amounts[name]
 
     def with_amounts(self, amounts: Mapping[str, ArrayLike]) -> SMDP:

@@ -53,7 +53,7 @@ def _exponent(name: str, given: Number) -> float:
 
 @checked(step_size=fraction, exponent=_exponent, weight=_weight)
 class PowerMean(NamedTuple):
-    """A power mean of rates with exponential forgetting: of exponent 1 the arithmetic, of 0 the geometric, of -1 the harmonic one.
+    """A power mean of rates (Hardy, Littlewood and Pólya 1934) that forgets: of exponent 1 arithmetic, 0 geometric, -1 harmonic.
 
     `weight` is "unit", "reward" or "duration". It keeps moving means of weighted powers of rates, of weights and of shares, by
     sign; powers are of rates over the first rate that was not 0, so that no unit makes them too large. `Scheduled` with

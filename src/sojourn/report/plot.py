@@ -3,6 +3,7 @@
     curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
     profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
+    training(history, ax)               the learned rate, what was earned and the evaluations, from `Learner.history`
     frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`, or for each
                                         deviation, from `sojourn.exact.risk_frontier`
 
@@ -45,13 +46,14 @@ from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
 from sojourn.rules.stats import Profile
 
-__all__ = ["curves", "frontier", "heatmap", "profiles"]
+__all__ = ["curves", "frontier", "heatmap", "profiles", "training"]
 
 Axes: TypeAlias = Any  # matplotlib's, which only `figures` imports
 _WORDS = {
     "rate": "learned rate", "earned": "earned per unit time", "reward": "reward so far",
     "greedy_reward": "reward of greedy steps so far", "clock": "time",
 }  # fmt: skip
+_WATCHED = {"rate": "learned rate", "earned": "earned per unit time", "evaluated": "evaluated"}
 _WIDE = 50.0  # beyond this ratio of the last step to the first, steps are on a log scale
 _MOST_LABELS = 12  # heatmaps with at most this many rows and columns are annotated with their numbers
 
@@ -162,6 +164,26 @@ def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned
         ax.get_title(), Labels(_option(x), across), Labels(_option(y), up), colours, values, labels
     )
     draw(chart, ax)
+
+
+@told
+def training(history: pl.DataFrame, ax: Axes) -> None:
+    """Draw how a training went, from `Learner.history`: the learned rate, what was earned, and evaluations, if there are any.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> training(pl.DataFrame({"steps": [1000, 2000], "rate": [1.0, 2.0], "earned": [0.5, 2.5], "evaluated": [None, 2.2]}), ax)
+    >>> [line.get_label() for line in ax.get_lines()], ax.get_lines()[-1].get_ydata().tolist()
+    (['learned rate', 'earned per unit time', 'evaluated'], [2.2])
+    """
+    _check_axes(ax)
+    _check_columns(history, ["steps", *_WATCHED])
+    series = []
+    for place, (name, words) in enumerate(_WATCHED.items()):
+        known = history.drop_nulls(name).select("steps", name)
+        if len(known):
+            series.append(Series(words, plain(place), known["steps"].to_list(), known[name].to_list()))
+    draw(Lines("", Axis("steps"), Axis("reward per unit time"), series), ax)
 
 
 @told

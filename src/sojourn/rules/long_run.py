@@ -24,12 +24,11 @@ No interval can account for what the run has not seen, such as a regime that it 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
-from sojourn.data.numbers import proper_fraction
+from sojourn.data.numbers import at_least_zero, finite, proper_fraction, whole
 from sojourn.rules.arrays import Floats
 
 MOST = 2048  # the number of micro-batches at which they are merged
@@ -47,6 +46,19 @@ class RateInterval(NamedTuple):
     low: float | None
     high: float | None
     needed: float | None
+
+
+class BatchState(TypedDict):
+    """A run in batches, as JSON; the open batch is the one that is not full."""
+
+    size: int
+    steps: int
+    reward: float
+    duration: float
+    rewards: list[float]
+    durations: list[float]
+    open_reward: float
+    open_duration: float
 
 
 class MicroBatches:
@@ -84,6 +96,33 @@ class MicroBatches:
                 self.rewards, self.durations = _by_twos(self.rewards), _by_twos(self.durations)
                 self.size *= 2
 
+    def state(self) -> BatchState:
+        """Return everything that is known of the run, as JSON."""
+        return {
+            "size": self.size,
+            "steps": self.steps,
+            "reward": self.reward,
+            "duration": self.duration,
+            "rewards": list(self.rewards),
+            "durations": list(self.durations),
+            "open_reward": self._reward,
+            "open_duration": self._duration,
+        }
+
+    @classmethod
+    def restored(cls, state: BatchState) -> MicroBatches:
+        """Return the run with this state, or say what is wrong with it."""
+        run = cls()
+        run.size, run.steps = whole("size", state["size"]), whole("steps", state["steps"], least=0)
+        run.reward, run.duration = finite("reward", state["reward"]), finite("duration", state["duration"])
+        run.rewards = [finite("a reward", one) for one in state["rewards"]]
+        run.durations = [at_least_zero("a duration", one) for one in state["durations"]]
+        run._reward = finite("open_reward", state["open_reward"])
+        run._duration = at_least_zero("open_duration", state["open_duration"])
+        if not len(run.rewards) == len(run.durations) == run.steps // run.size < MOST:
+            raise ValueError(f"{len(run.rewards)} batches of {run.size} do not fit {run.steps} steps")
+        return run
+
     def interval(self, level: float = 0.95) -> RateInterval:
         """Return the rate with its interval, or with the time that an interval needs."""
         level = proper_fraction("level", level)
@@ -119,6 +158,8 @@ def rate_interval(rewards: Floats, durations: Floats, steps: int, level: float =
         return RateInterval(rate, None, None, 4.0 * clock)
     sides = [_by_batches(errors, _BATCHES, level)]
     if slow and worth < _PLENTY:
+        from scipy.special import ndtri
+
         normal = float(ndtri(0.5 + level / 2.0)) * 2.0 / 1.96 * math.sqrt(spread * count)
         sides += [_by_batches(errors, 8, level), _by_batches(errors, 16, level), (-normal, normal)]
     low, high = min(side[0] for side in sides), max(side[1] for side in sides)
@@ -146,6 +187,8 @@ def _halves_disagree(errors: Floats) -> bool:
     edges = np.linspace(0, len(errors), _BATCHES + 1).round().astype(np.int64)[:-1]
     halves = np.add.reduceat(errors, edges).reshape(2, -1)
     error = math.sqrt(float(halves.var(axis=1, ddof=1).sum()) / halves.shape[1])
+    from scipy.special import stdtrit
+
     apart = abs(float(halves[0].mean() - halves[1].mean()))
     return apart > float(stdtrit(_BATCHES - 2, 0.995)) * error
 
@@ -163,6 +206,8 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
     deviation = math.sqrt(count * squares / (count - 1)) * widened
     skewness = float((off**3).mean()) / (squares / count) ** 1.5
     bend = _hall_coefficient(skewness / math.sqrt(count))
+    from scipy.special import stdtrit
+
     quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
     return -deviation * _skewed_quantile(quantile, bend), -deviation * _skewed_quantile(-quantile, bend)
 
@@ -181,6 +226,8 @@ def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
     if squares == 0.0:
         return 0.0, 0.0
     bend = _hall_coefficient(float((deviations**3).sum()) / squares**1.5)
+    from scipy.special import stdtrit
+
     quantile = float(stdtrit(squares**2 / float((deviations**4).sum()), 0.5 + level / 2.0))
     return -math.sqrt(squares) * _skewed_quantile(quantile, bend), -math.sqrt(squares) * _skewed_quantile(
         -quantile, bend

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeAlias, overload
 
@@ -17,7 +18,8 @@ from sojourn.rules.values import Field, classes
 Check: TypeAlias = Callable[..., tuple[Field, ...]]
 
 _users: dict[type, list[Function]] = {}  # rules from outside this package, by type
-_compiled: set[type] = set()  # types for which a kernel has been compiled
+_compiled: dict[type, int] = {}  # types for which kernels were compiled, and the number of the last time
+_times = itertools.count(1)  # of compiling, and of making a rule
 
 
 class Rule(Generic[F]):
@@ -34,6 +36,7 @@ class Rule(Generic[F]):
         self._fallback = generic if fallback else None
         self._check = check
         self._is_compiled = compiled
+        self._made = next(_times)  # nothing that was compiled before calls it
         self._registered: dict[type, Function] = {}
         self._arity = len(inspect.signature(generic).parameters)
         functools.update_wrapper(self, generic)
@@ -105,9 +108,7 @@ class Rule(Generic[F]):
                 f"{function.__name__} takes {arity} arguments, but {name} is called with {self._arity}: "
                 f"{', '.join(inspect.signature(self._generic).parameters)}"
             )
-        # Whatever calls one of our rules has imported the file of the rule, with all that is registered there.
-        is_beside = function.__module__ == self._generic.__module__ and not is_from_user(function)
-        if self._is_compiled and cls in _compiled and not is_beside:
+        if self._is_compiled and _compiled.get(cls, 0) > self._made:
             raise TypeError(
                 f"{cls.__name__} has been compiled already, so its {name} can no longer change; "
                 "define the class again, or start a new process"
@@ -155,7 +156,7 @@ def no_rule(name: str, value: Field) -> TypeError:
 def first_meeting(*values: Field) -> bool:
     """Whether these values have user-defined rules that have not been compiled yet."""
     types = set(classes(values))
-    return not types.isdisjoint(_users) and not types <= _compiled
+    return not types.isdisjoint(_users) and not types <= _compiled.keys()
 
 
 def is_ours_alone(types: Iterable[type]) -> bool:
@@ -175,4 +176,4 @@ def is_from_user(function: Function) -> bool:
 
 def mark_compiled(types: Iterable[type]) -> None:
     """Record that a kernel is compiled for values of these classes, so their rules can no longer change."""
-    _compiled.update(types)
+    _compiled.update(dict.fromkeys(types, next(_times)))

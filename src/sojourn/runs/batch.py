@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from sojourn.agents.protocol import A, Agent
 from sojourn.agents.values.protocol import num_missing, write_policy
+from sojourn.data.names import users_constructor
 from sojourn.data.numbers import shown, whole
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
@@ -300,6 +301,9 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.policy)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:runs_html")(self))
 
 
 @told

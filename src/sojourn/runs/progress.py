@@ -1,6 +1,7 @@
 """Shows the progress of long-running work, and stops it.
 
-On a terminal, progress is a bar; elsewhere it is a line soon after the start and then every few seconds.
+On a terminal, progress is a bar; in a notebook it is a line that is written over; elsewhere it is a line soon after the start
+and then every few seconds.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Advance(Protocol):
 
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_UPDATES = 0.25  # of a line that is written over
 _SECONDS_TO_FIRST_LINE = 0.5  # seconds of silence, for work that fails or finishes at once
 _TELLING = 0.05  # the share of the work that must be done before the remaining time is estimated
 
@@ -77,12 +79,14 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
     begin = last = time.monotonic()
     done = now_done = 0.0
     failed = 0
-    first = threading.Timer(
-        _SECONDS_TO_FIRST_LINE,
-        print,
-        [f"{label}: {_amount(total, unit)} to do"],
-        {"file": sys.stderr, "flush": True},
-    )
+    is_notebook = "ipykernel" in sys.modules
+    pause = _SECONDS_BETWEEN_UPDATES if is_notebook else _SECONDS_BETWEEN_LINES
+
+    def show(line: str, *, is_last: bool = False) -> None:
+        text, end = (f"\r{line:<100}", "\n" * is_last) if is_notebook else (line, "\n")
+        print(text, end=end, file=sys.stderr, flush=True)  # noqa: T201 - this is what it is for
+
+    first = threading.Timer(_SECONDS_TO_FIRST_LINE, show, [f"{label}: {_amount(total, unit)} to do"])
     first.daemon = True
     first.start()
 
@@ -90,17 +94,16 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
         nonlocal last, done, failed, now_done
         done, failed, now_done = done + steps, failed + failures, now_done + (0 if earlier else steps)
         now = time.monotonic()
-        if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done >= total):
+        if now_done and (now - last >= pause or done >= total):
             first.cancel()
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
             # The first steps waited for compilation, so they say nothing about the rest.
             ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not yet known"
-            print(  # noqa: T201 - this is what it is for
+            show(
                 f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "
                 f"{_speed(now_done, now - begin, unit)}, {ahead}, {note or f'{failed} failed'}",
-                file=sys.stderr,
-                flush=True,
+                is_last=done >= total,
             )
 
     try:

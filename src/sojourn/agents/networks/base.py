@@ -11,24 +11,27 @@ network says in the user's units stays as it was (van Hasselt et al. 2016 for th
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.acting import Actor, actor
 from sojourn.agents.exploration import Decay, Exploration, Linear, exploration_of
 from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron, Reals
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions
 from sojourn.data.numbers import fraction, shown, unmasked, whole
+from sojourn.deploy.networks import Head, Network
 from sojourn.rates.centred import Centred, MeanDuration, levelled_by, own_value, timed
 from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.kernel import Kernel
-from sojourn.rules.random import Stream
+from sojourn.rules.random import Stream, stream
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import (
     Value,
@@ -40,6 +43,7 @@ from sojourn.rules.values import (
     stacked,
     take,
     validated,
+    with_arrays,
 )
 
 _value = value.bare
@@ -227,6 +231,12 @@ def settle(known: Earnings, level: float, share: float) -> None:
     put(known.rate, 0, levelled_by(take(known.rate, 0), level * float(known.unit[0]), share))
 
 
+def acting_network(head: Head, network: Perceptron, seen: Moments, *bounds: Floats) -> Network:
+    """Return a copy of what acts: the network with its head, the units of its inputs, and the bounds of its points."""
+    sides: list[Any] = [array.copy() for array in (network.weights, seen.centres, seen.units, *bounds)]
+    return Network(head, network.widths.tolist(), *sides)
+
+
 # --- The agent ---------------------------------------------------------------------------
 
 
@@ -256,6 +266,20 @@ def unsound(learned: Learned) -> str:
     raise no_rule("unsound", learned)
 
 
+_POLICIES = ("policy", "actor")  # what agents call a network that gives each action a probability
+
+
+def _decides(name: str) -> bool:
+    """Whether an array of this name decides about actions: weights, the units of observations, or tiles."""
+    return name.endswith("weights") or name.startswith(("seen.", "values."))
+
+
+@rule(compiled=False, fallback=True)
+def value_error(learned: Learned) -> float:
+    """Return how far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+    return math.nan
+
+
 class CompiledAgent(ABC):
     """What agents of observations have in common if kernels choose and learn for them."""
 
@@ -268,10 +292,7 @@ class CompiledAgent(ABC):
     def estimator(self) -> Rate:
         """A copy of the estimator of the rate as it is now."""
 
-    @property
-    @abstractmethod
-    def _memory(self) -> Value:
-        """Everything that it has learned, in arrays that kernels write into."""
+    _memory: Any  # everything that it has learned, a value of arrays that kernels write into
 
     @abstractmethod
     def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
@@ -296,9 +317,32 @@ class CompiledAgent(ABC):
         """Return the best actions."""
         return self._chosen(observations, allowed, chance=False)[0]
 
+    def actor(self) -> Actor:
+        """Return what acts by what was learned, for a policy file."""
+        return actor(self._memory)
+
     def state(self) -> Memory:
         """Return all arrays by name."""
         return {name: array.copy() for name, array in arrays_in(self._memory)}
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether it has learned a policy that draws actions; values have none, whatever explores."""
+        return any(hasattr(self._memory, name) for name in _POLICIES)
+
+    def policy(self) -> Memory:
+        """Return the arrays that decide about actions, without what is only needed for learning."""
+        return {name: array.copy() for name, array in arrays_in(self._memory) if _decides(name)}
+
+    def with_policy(self, policy: Memory, seed: int | None = None) -> Self:
+        """Return an agent that acts by this policy; with a seed, its draws are its own."""
+        own = {name: array for name, array in arrays_in(self._memory) if _decides(name)}
+        check_arrays(own, policy)
+        arrays = dict(policy) if seed is None else {**policy, "rng": stream(seed)}
+        names = (name for name, _ in arrays_in(self._memory))
+        other = copy.copy(self)
+        other._memory = with_arrays(self._memory, lambda array: arrays.get(next(names), array))  # noqa: SLF001 - its own class
+        return other
 
     def _chosen(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Actions, Flags]:
         spaces = self.spaces
@@ -359,7 +403,12 @@ class NetworkAgent(CompiledAgent):
         compiled: bool,
     ) -> None:
         super().__init__(kind, spaces, options, compiled)
-        self.learned, self._choose_kernel, self._learn_kernel = learned, choose, learn
+        self._memory, self._choose_kernel, self._learn_kernel = learned, choose, learn
+
+    @property
+    def learned(self) -> Any:
+        """What it has learned."""
+        return self._memory
 
     @property
     def estimator(self) -> Rate:
@@ -368,8 +417,9 @@ class NetworkAgent(CompiledAgent):
         return estimator
 
     @property
-    def _memory(self) -> Value:
-        return self.learned
+    def error(self) -> float:
+        """How far values were from their aims when they last moved, as a root mean square in units of rewards; nan if unknown."""
+        return value_error(self.learned)
 
     def learn(self, transitions: Transitions) -> None:
         """Take in what followed, and learn from a batch whenever one is due."""
@@ -384,7 +434,7 @@ class NetworkAgent(CompiledAgent):
         wrong = unsound(learned)
         if wrong:
             raise ValueError(f"what it has learned cannot be used: {wrong}")
-        self.learned = learned
+        self._memory = learned
 
     def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
         if not 0 < len(seen) <= self.spaces.places:
@@ -484,6 +534,13 @@ def as_saved(rate: Rate, path: str, arrays: Mapping[str, Any]) -> Rate:
 def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
     """Write arrays over those that a value holds, or say which of them does not fit."""
     own = dict(arrays_in(value))
+    check_arrays(own, arrays)
+    for path, array in own.items():
+        array[...] = arrays[path]
+
+
+def check_arrays(own: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that differ in names, kinds or shapes from an agent's own."""
     if set(own) != set(arrays):
         missing = ", ".join(sorted(set(own) ^ set(arrays))[:3])
         raise ValueError(f"it was saved by another agent, not this one: only one of the two has {missing}")
@@ -491,8 +548,6 @@ def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
         wrong = misread(path, arrays[path], array.dtype.type, array.shape)
         if wrong:
             raise ValueError(f"it was saved by another agent, not this one: {wrong}")
-    for path, array in own.items():
-        array[...] = arrays[path]
 
 
 class RememberedSteps(Value, Protocol):

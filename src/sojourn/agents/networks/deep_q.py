@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.constructors import slow_estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
 from sojourn.agents.networks.base import (
@@ -24,6 +25,7 @@ from sojourn.agents.networks.base import (
     Earnings,
     Moments,
     NetworkAgent,
+    acting_network,
     checked_hidden,
     checked_precision,
     earn,
@@ -41,6 +43,7 @@ from sojourn.agents.networks.base import (
     schedule_of,
     settle,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_stack,
@@ -64,6 +67,7 @@ from sojourn.agents.networks.perceptron import (
 )
 from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import fraction, whole
+from sojourn.deploy.networks import Network
 from sojourn.rates.centred import LEVEL_STEP
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
@@ -129,6 +133,20 @@ def unsound_deep_q(learned: DeepQ) -> str:
         or wrong_stack("exploration", learned.exploration)
         or wrong_learned(learned)
     )
+
+
+@actor.register
+def actor_of_deep_q(learned: DeepQ) -> Network:
+    """Its network; an output is the value of an action."""
+    return acting_network("values", learned.network, learned.seen)
+
+
+@value_error.register
+def value_error_of_deep_q(learned: DeepQ) -> float:
+    """That of the last batch: a slope is what an action's value was above its aim, over the size of the batch."""
+    size = len(learned.chosen)
+    slopes = outputs_in(learned.network, learned.network.slopes)[:size]
+    return float(np.sqrt(size * np.sum(np.square(slopes, dtype=np.float64)))) if slopes.any() else np.nan
 
 
 @compiled_apart

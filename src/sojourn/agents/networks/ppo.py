@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.constructors import slow_estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, later
 from sojourn.agents.networks.base import (
@@ -29,6 +30,7 @@ from sojourn.agents.networks.base import (
     Earnings,
     Moments,
     NetworkAgent,
+    acting_network,
     bounds_of,
     checked_hidden,
     checked_precision,
@@ -49,6 +51,7 @@ from sojourn.agents.networks.base import (
     to_environment,
     to_network,
     unsound,
+    value_error,
     wrong_learned,
     wrong_masks,
     wrong_steps,
@@ -71,6 +74,7 @@ from sojourn.agents.networks.perceptron import (
 )
 from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import at_least_zero, positive, probability, whole
+from sojourn.deploy.networks import Network
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
@@ -292,6 +296,24 @@ def unsound_ppo(learned: PPO) -> str:
         or ("" if (learned.furthest > 0.0).all() else "the bounds of means are not above 0")
         or wrong_learned(learned)
     )
+
+
+@actor.register
+def actor_of_ppo(learned: PPO) -> Network:
+    """Its policy: the mean of a point, or an output for each numbered action, which the critic plays no part in."""
+    if not len(learned.low):
+        return acting_network("chances", learned.policy, learned.seen)
+    bounds = (learned.low, learned.high, learned.furthest)
+    return acting_network("normal", learned.policy, learned.seen, *bounds)
+
+
+@value_error.register
+def value_error_of_ppo(learned: PPO) -> float:
+    """The critic's, over the last rollout, before it learned from that."""
+    rollout, count = learned.rollout, learned.pace.steps
+    if learned.counts[ROLLOUTS] < 2:  # the first only measures
+        return math.nan
+    return float(np.sqrt(np.mean((rollout.aims[:count] - rollout.values[:count]) ** 2)))
 
 
 @compiled_apart

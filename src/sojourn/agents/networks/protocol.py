@@ -9,6 +9,12 @@ Such an agent need not be one of Sojourn's. Written in Python, with any framewor
     state() -> {name: array, number, text, ...}            everything that it needs to continue
     restored(state) -> None                                continues from such a state
 
+For `Learner.best` it also needs
+
+    policy() -> {name: array}                              what decides about its actions
+    with_policy(policy, seed) -> agent                     one that acts by it; unless seed is None, with draws of its own
+    is_stochastic -> bool                                  optional: whether the policy gives actions probabilities
+
 Every argument covers several environments at once, called *places*; a single environment is one place. Observations
 are flat: an array of places by inputs. `allowed` is an array of places by actions, 1 where an action may be taken;
 for continuous actions it has no columns. Actions are numbers from 0, or an array of places by dimensions. A point that

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.constructors import slow_estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, later
 from sojourn.agents.networks.base import (
@@ -38,6 +39,7 @@ from sojourn.agents.networks.base import (
     Earnings,
     Moments,
     NetworkAgent,
+    acting_network,
     bounds_of,
     checked_hidden,
     checked_precision,
@@ -83,6 +85,7 @@ from sojourn.agents.networks.perceptron import (
 )
 from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import at_least_zero, finite, fraction, whole
+from sojourn.deploy.networks import Network
 from sojourn.rates.centred import LEVEL_STEP
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Exponential
@@ -207,6 +210,13 @@ def unsound_sac(learned: SAC) -> str:
 
 
 # --- The policy -----------------------------------------------------------------------
+
+
+@actor.register
+def actor_of_sac(learned: SAC) -> Network:
+    """Its actor; the critics play no part in it."""
+    bounds = (learned.low, learned.high, learned.furthest)
+    return acting_network("squashed", learned.actor, learned.seen, *bounds)
 
 
 @compiled_apart

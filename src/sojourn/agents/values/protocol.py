@@ -113,6 +113,12 @@ def entries(values: Values) -> Floats:
 
 
 @rule(compiled=False)
+def maskable(values: Values) -> Floats:
+    """Return the array [state, action] where -inf hides an action from all rules; without this rule, that of the values."""
+    return entries(values)
+
+
+@rule(compiled=False)
 def reads_vectors(values: Values) -> bool:
     """Whether these values are for states that are vectors; without this rule, states are numbered."""
     return False

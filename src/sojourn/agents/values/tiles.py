@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from sojourn.agents.acting import actor
 from sojourn.agents.values.protocol import (
     V,
     Values,
@@ -50,6 +51,7 @@ from sojourn.agents.values.protocol import (
     write_policy,
 )
 from sojourn.data.numbers import finite, shown, unmasked, whole
+from sojourn.deploy.tiles import TileSet
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.random import word_at
@@ -528,6 +530,14 @@ def no_entries(values: DenseTiles | HashedTiles) -> Floats:
     raise TypeError(
         "tiles have no array of states by actions, as their states are vectors; look at agent.values"
     )
+
+
+@actor.register(DenseTiles, HashedTiles)
+def actor_of_tiles(values: DenseTiles | HashedTiles) -> list[TileSet]:
+    """The weights, and how the box is cut."""
+    cut, box, is_hashed = values.cut, values.box, isinstance(values, HashedTiles)
+    arrays: Any = (values.weights, cut.tiles, cut.first, cut.shifts, cut.strides, box.low, box.per_unit)
+    return [TileSet(1.0, is_hashed, *(array.copy() for array in arrays))]
 
 
 @emptied.register(DenseTiles, HashedTiles)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -52,6 +52,10 @@ PROBLEMS = ("wear", "offers", "offers-16", "workload", "c-mu", "hold", "update-o
 RUNS, FILE = "runs", "observations.json"
 _USUAL = ("tile_q", "deep_q", "ppo")  # compared by default
 _TITLES = {"deep_q": "deep Q", "ppo": "PPO", "sac": "SAC", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
+
+
+C = TypeVar("C")  # a run
+R = TypeVar("R")  # what comes of it
 
 
 @dataclass(frozen=True)
@@ -364,7 +368,7 @@ def completed(
     files = {cell: own_folder(out / RUNS) / _name(cell) for cell in wanted}
     missing = [cell for cell, file in files.items() if not file.is_file()]
     progress(sum(cell.steps for cell in set(wanted) - set(missing)), earlier=True)
-    for cell, run in _measured(missing, jobs or os.cpu_count() or 1):
+    for cell, run in in_processes(measured, missing, jobs):
         write_json(files[cell], as_json(run))
         progress(cell.steps)
     return {cell: _read(file) for cell, file in files.items()}
@@ -436,11 +440,12 @@ def _read(file: Path) -> ObservedRun:
         raise ValueError(f"{file} cannot be read ({error}); remove it, and the run is made again") from None
 
 
-def _measured(cells: Sequence[Cell], width: int) -> Iterator[tuple[Cell, ObservedRun]]:
-    """Yield runs as they finish, `width` at a time, in processes, since most of a run is Python."""
+def in_processes(measure: Callable[[C], R], cells: Sequence[C], jobs: int | None) -> Iterator[tuple[C, R]]:
+    """Yield runs as they finish, several at a time, in processes, since most of a run is Python."""
+    width = jobs or os.cpu_count() or 1
     if width == 1 or len(cells) < 2:
         for cell in cells:
-            yield cell, measured(cell)
+            yield cell, measure(cell)
         return
     # No forking: it is unsafe after Polars was used. Ctrl-C reaches only this process, which ends the others.
     fresh = multiprocessing.get_context("spawn")
@@ -449,7 +454,7 @@ def _measured(cells: Sequence[Cell], width: int) -> Iterator[tuple[Cell, Observe
         ProcessPoolExecutor(min(width, len(cells)), fresh, signal.signal, deaf) as pool,
         _killed_on_error(pool),
     ):
-        begun = {pool.submit(measured, cell): cell for cell in cells}
+        begun = {pool.submit(measure, cell): cell for cell in cells}
         for done in as_completed(begun):
             yield begun[done], done.result()
 

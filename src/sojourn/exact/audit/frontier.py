@@ -28,10 +28,9 @@ import numpy as np
 
 from sojourn.exact.bounds import Solution
 from sojourn.exact.multichain import restricted
-from sojourn.exact.operators import expected
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
-from sojourn.models.chain import pairs_of
+from sojourn.models.chain import expected, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 

@@ -40,9 +40,8 @@ from sojourn.data.moved import moved_names
 from sojourn.data.numbers import finite, fraction
 from sojourn.exact.audit.limits import size_of, steps_of_shares
 from sojourn.exact.chains import Valued, valued
-from sojourn.exact.operators import expected
 from sojourn.exact.policies import by_factors, evaluate
-from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
+from sojourn.models.chain import Chain, chain_of_pairs, expected, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rates.protocol import Rate, Steps, limit
 from sojourn.rules.arrays import Flags, Floats, Ints

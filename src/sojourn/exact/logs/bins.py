@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,29 @@ class Bins(NamedTuple):
     quantiles: int | None = None
     edges: tuple[float, ...] | None = None
     rare: int | None = None
+    kept: tuple[str, ...] | None = None  # the categories that are not rare
+
+    def fixed(self, whole: Callable[[str], pl.Series]) -> Bins:
+        """Return the bins that a whole column has, so that its parts can be cut in the same way; `whole` returns it by its name.
+
+        >>> bins("miles", 4).fixed(lambda name: pl.Series([0, 100])).labels(pl.Series([10, 40])).to_list()
+        [0, 25]
+        """
+        if self.width is not None or self.edges is not None:
+            return self
+        values = whole(self.column)
+        if self.rare is not None:
+            count = values.drop_nulls().cast(pl.String).value_counts(name="count")
+            return self._replace(kept=tuple(count.filter(pl.col("count") >= self.rare)[values.name]))
+        numbers = self._numbers(values)
+        return Bins(self.column, edges=tuple(self._edges(numbers[np.isfinite(numbers)]).tolist()))
+
+    def _numbers(self, values: pl.Series) -> np.ndarray:
+        if not is_number(values.dtype):
+            raise TypeError(
+                f"the column {self.column!r} is of type {values.dtype}, not of numbers; it cannot be cut into bins"
+            )
+        return values.cast(pl.Float64).fill_nan(None).to_numpy()
 
     def labels(self, values: pl.Series) -> pl.Series:
         """Return the label of each value; a missing value has none.
@@ -37,16 +60,13 @@ class Bins(NamedTuple):
         [-inf, 10.0, 50.0]
         """
         if self.rare is not None:
-            count = values.to_frame("it").select(pl.len().over("it")).to_series()
+            kept = self.fixed(lambda _: values).kept if self.kept is None else self.kept
             texts = values.cast(pl.String)
+            is_kept = texts.is_in(list(kept or ()))
             return pl.select(
-                pl.when(count >= self.rare).then(texts).when(texts.is_not_null()).then(pl.lit(POOLED))
+                pl.when(is_kept).then(texts).when(texts.is_not_null()).then(pl.lit(POOLED))
             ).to_series()
-        if not is_number(values.dtype):
-            raise TypeError(
-                f"the column {self.column!r} is of type {values.dtype}, not of numbers; it cannot be cut into bins"
-            )
-        numbers = values.cast(pl.Float64).fill_nan(None).to_numpy()
+        numbers = self._numbers(values)
         if self.width is not None:
             lower = np.floor(numbers / self.width) * self.width
             return _labelled(np.round(lower, _DIGITS - math.floor(math.log10(self.width))), numbers)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from sojourn.data.numbers import shown
 from sojourn.exact.logs.censoring import LAWS
@@ -17,13 +19,13 @@ _SLIGHT = 1e-3  # a share of rows that outlast all others which is not worth a w
 
 
 def closed(
-    rows: LogRows, trajectory: Ints, labels: Labels, ended: Flags
+    rows: LogRows, trajectory: Ints, labels: Labels, ended: Flags, weight: Ints | None = None
 ) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
     """Return the rows that lead to states which are left again, their places, those states, and what was changed.
 
     A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
     starts again. Other rows that lead to such a state are left out, since the log does not say what follows; so are censored
-    rows of a state and an action that was never seen to end.
+    rows of a state and an action that was never seen to end. `weight` is how many rows each stands for, if they are sums.
     """
     after, findings = rows.next_state.copy(), []
     left = np.zeros(len(labels[0]), dtype=bool)
@@ -33,10 +35,7 @@ def closed(
     stops = ends[~left[after[ends]]]
     if stops.size:
         after[stops] = rows.state[stops + 1]
-        findings.append(
-            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
-            f"such as {shown(labels[0][rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
-        )
+        findings.append(stopped(stops.size, labels[0][rows.next_state[stops[0]]]))
     kept = np.ones(len(after), dtype=bool)
     while True:
         left = np.zeros(len(labels[0]), dtype=bool)
@@ -47,15 +46,19 @@ def closed(
         kept &= ~lost
     missing = np.flatnonzero(~kept)
     if missing.size:
+        many = missing.size if weight is None else int(weight[missing].sum())
         findings.append(
-            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
-            f"such as {shown(labels[0][after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
+            f"{counted(many, 'row leads', 'rows lead')} to a state that the log never leaves, "
+            f"such as {shown(labels[0][after[missing[0]]])}, and {'is' if many == 1 else 'are'} left out"
         )
     if not (kept & ended).any():
         raise ValueError(
-            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
+            "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column "
+            "of measurements must be cut into bins (sj.bins)"
         )
-    unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
+    unseen = np.zeros(0, dtype=np.int64)
+    if not ended.all():
+        unseen = np.flatnonzero(kept & ~ended & ~_with_an_end(rows, kept & ended))
     if unseen.size:
         kept[unseen] = False
         pair = labels[1][rows.action[unseen[0]]], labels[0][rows.state[unseen[0]]]
@@ -68,6 +71,14 @@ def closed(
         return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
     taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
     return taken, at, np.flatnonzero(left), tuple(findings)
+
+
+def stopped(count: int, state: Hashable) -> str:
+    """Say that so many trajectories end in a state that is never left."""
+    return (
+        f"{counted(count, 'trajectory ends', 'trajectories end')} in a state that is never left, such as {shown(state)}; "
+        "the beginning of the next trajectory is taken to follow"
+    )
 
 
 def _with_an_end(rows: LogRows, ended: Flags) -> Flags:
@@ -96,6 +107,28 @@ def outlasting(fit: Fit, labels: Labels, law: str) -> tuple[str, ...]:
         f"some rows outlast all that were seen to end ({counted(tails.size, 'pair', 'pairs')} of a state and an action; most in "
         f"{where}, {100.0 * curve.tail[worst]:.2g} %); they {lasting} and to lead where the others lead, and intervals allow for "
         f"more{more}",
+    )
+
+
+def trapping(fit: Fit, states: Sequence[Hashable]) -> tuple[str, ...]:
+    """Say where the log's model ends up in a few states that it does not leave, although the log was mostly elsewhere."""
+    here, after = fit.state[fit.cell_pair], fit.cell_next
+    size = fit.num_states
+    moves = sparse.coo_array((np.ones(len(here)), (here, after)), shape=(size, size))
+    classes, of = connected_components(moves, connection="strong")
+    if classes == 1:
+        return ()
+    closed_classes = np.ones(classes, dtype=bool)
+    closed_classes[of[here[of[here] != of[after]]]] = False
+    ends = np.flatnonzero(closed_classes[of])
+    rows = int(fit.visits[ends].sum())
+    if 2 * rows >= int(fit.visits.sum()):
+        return ()
+    others = f" and {counted(len(ends) - 1, 'other state', 'other states')}" if len(ends) > 1 else ""
+    return (
+        f"the log shows no way out of {shown(states[ends[0]])}{others} ({counted(rows, 'row', 'rows')}), so that its model ends up there "
+        "for ever, and what the behaviour earns in the long run rests on these rows; make states coarser there (sj.bins), or say what "
+        "follows (ends, with_action)",
     )
 
 

@@ -20,7 +20,7 @@ from sojourn.data.numbers import at_least_zero, finite, probability, proper_frac
 from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
-from sojourn.exact.logs.closing import closed, counted, outlasting
+from sojourn.exact.logs.closing import closed, counted, outlasting, trapping
 from sojourn.exact.logs.cycles import weighted
 from sojourn.exact.logs.estimates import Behaviour, Improvement, Label, LogEvaluation
 from sojourn.exact.logs.fit import (
@@ -78,10 +78,12 @@ class Log:
         per: str = "unit time",
         unfinished: Unfinished | None = None,
         amounts: Mapping[str, RowAmount] | None = None,
+        weight: Ints | None = None,
+        began: Ints | None = None,
     ) -> None:
         self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
         ended = np.ones(len(rows.state), dtype=bool) if unfinished is None else unfinished.ended
-        kept, at, states, changed = closed(rows, trajectory, labels, ended)
+        kept, at, states, changed = closed(rows, trajectory, labels, ended, weight)
         self.findings = (*findings, *changed)
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
@@ -94,6 +96,9 @@ class Log:
         self._kept = at
         self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
+        if began is None and weight is None:
+            began = rows.state[np.append(True, np.diff(trajectory) != 0)]
+        self._began = number[began][number[began] >= 0] if began is not None else number[:0]
         known = None
         if unfinished is not None and not self._is_complete:
             start, watched = (
@@ -111,6 +116,8 @@ class Log:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
         if known is not None:
             self.findings += outlasting(self.fit, (self.states, self.actions), known.law)
+        if weight is None:
+            self.findings += trapping(self.fit, self.states)
 
     def _set(self) -> None:
         """Set what follows from the columns and from known effects."""
@@ -140,6 +147,9 @@ class Log:
     def __len__(self) -> int:
         return self._size
 
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:log_html")(self))
+
     @staticmethod
     def from_sums(source: Any, *, amounts: Sequence[str] = ()) -> Log:
         """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
@@ -155,11 +165,11 @@ class Log:
         2.0
         """
         log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
-        summed: Log = log._summed(products, count)  # noqa: SLF001 - it is the same class
+        summed: Log = log.of_sums(products, count)
         return summed
 
-    def _summed(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
-        """Turn a log whose rows are sums into the log that they are sums of."""
+    def of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
+        """Turn this log, whose rows are sums, into the log that they are sums of, and return it."""
         after, count = self._columns.rows.next_state, count[self._kept]
         self._products = {pair: sums[self._kept] for pair, sums in products.items()}
         self._sums = self._squares("reward"), count
@@ -168,6 +178,7 @@ class Log:
         self._set()
         self.findings = (
             *self.findings,
+            *trapping(self.fit, self.states),
             "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
         )
         return self
@@ -245,12 +256,12 @@ class Log:
         {0: 'run', 1: 'run', 2: 'mend'}
         """
         taken, known = finite("reward", reward), at_least_zero("duration", duration)
-        if next is None and self._rows is None:
-            raise ValueError("sums do not show where units begin; give next, such as {state: 1.0}")
+        if next is None and not len(self._began):
+            raise ValueError(
+                "the log does not show where units begin (sums do not); give next, such as {state: 1.0}"
+            )
         if next is None:
-            assert self._rows is not None
-            first = self._rows.state[np.append(True, np.diff(self._trajectory) != 0)]
-            successors = np.bincount(first, minlength=len(self.states)) / len(first)
+            successors = np.bincount(self._began, minlength=len(self.states)) / len(self._began)
         else:
             successors = self._successors(next)
         can = (

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from sojourn.data.names import users_constructor
+from sojourn.deploy.policy import About, version
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.cycles import Weighted
 
@@ -121,6 +125,20 @@ class Improvement(NamedTuple):
     adds: dict[Label, float]
     amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
     limits: tuple[str, ...] = ()
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy to a .json file, for `sojourn.deploy.load_policy`: an action's label for each state's label."""
+        about: About = {
+            "agent": "the advice of a log",
+            "options": {"level": self.level},
+            "steps": sum(self.counts.values()),
+            "rate": self.gain,
+            "sojourn": version(),
+        }
+        LabelPolicy(self.policy, about).write(path)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:improvement_html")(self))
 
     @property
     def sentence(self) -> str:

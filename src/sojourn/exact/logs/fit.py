@@ -127,12 +127,12 @@ class Fit(NamedTuple):
 def fitted(rows: LogRows, num_states: int) -> Fit:
     """Return the counts, means and sums of squares of a log in which every state is left at least once."""
     actions = int(rows.action.max()) + 1
-    keys, row_pair, count = _grouped(rows.state * actions + rows.action, num_states * actions)
+    keys, row_pair, count = grouped(rows.state * actions + rows.action, num_states * actions)
     state, pairs = keys // actions, len(keys)
     reward = np.bincount(row_pair, rows.reward) / count
     duration = np.bincount(row_pair, rows.duration) / count
     r, t = rows.reward - reward[row_pair], rows.duration - duration[row_pair]
-    cells, row_cell, cell_count = _grouped(row_pair * num_states + rows.next_state, pairs * num_states)
+    cells, row_cell, cell_count = grouped(row_pair * num_states + rows.next_state, pairs * num_states)
     return Fit(
         offsets=np.searchsorted(state, np.arange(num_states + 1)),
         state=state,
@@ -159,9 +159,9 @@ def fitted_unfinished(rows: LogRows, num_states: int, known: Unfinished) -> tupl
     Every pair has a row that ended. Squares and shares are those of the estimated law, as if as many rows as ended had shown it.
     """
     actions = int(rows.action.max()) + 1
-    keys, pair, taken = _grouped(rows.state * actions + rows.action, num_states * actions)
+    keys, pair, taken = grouped(rows.state * actions + rows.action, num_states * actions)
     ended, pairs = known.ended, len(keys)
-    places, place, _ = _grouped((pair * num_states + rows.next_state)[ended], pairs * num_states)
+    places, place, _ = grouped((pair * num_states + rows.next_state)[ended], pairs * num_states)
     cell = np.full(len(pair), -1, dtype=np.int64)
     cell[ended] = place
     ends, weight = completed(pair, cell, rows.reward, rows.duration, known)
@@ -198,8 +198,8 @@ def fitted_sums(cells: LogRows, squares: Floats, count: Ints, num_states: int) -
     `squares` has their sums of squares of reward, of duration, and of their product.
     """
     actions = int(cells.action.max()) + 1
-    keys, pair, _ = _grouped(cells.state * actions + cells.action, num_states * actions)
-    places, place, _ = _grouped(pair * num_states + cells.next_state, len(keys) * num_states)
+    keys, pair, _ = grouped(cells.state * actions + cells.action, num_states * actions)
+    places, place, _ = grouped(pair * num_states + cells.next_state, len(keys) * num_states)
     cell_pair = places // num_states
     rows = np.bincount(place, count).astype(np.float64)
     seen = np.bincount(pair, count).astype(np.int64)
@@ -226,7 +226,7 @@ def fitted_sums(cells: LogRows, squares: Floats, count: Ints, num_states: int) -
     )
 
 
-def _grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+def grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Return the different keys below `size`, the place of each row's key among them, and their counts."""
     if size > max(len(keys), _TABLE):
         return np.unique(keys, return_inverse=True, return_counts=True)

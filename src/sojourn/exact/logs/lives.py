@@ -89,7 +89,7 @@ def read_lives(  # one argument for each column and each cost
         "state": rows["state"], "action": rows["action"], "next_state": rows["next_state"], "trajectory": rows["unit"],
         "reward": pl.Series(rate * lasts - costs[0] * fails), "duration": pl.Series(lasts + times[0] * fails),
     })  # fmt: skip
-    log.per, log.refused, log.unfinished = per, reader.refused, rows["censored"].to_numpy()
+    log.per, log.faults, log.unfinished = per, reader.faults, rows["censored"].to_numpy()
     log.watched = lasts
     log.start = np.where(rows["state"].to_numpy() == at[-1], -costs[0], 0.0)
     found = log.log()

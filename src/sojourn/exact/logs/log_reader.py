@@ -18,7 +18,7 @@ import polars as pl
 
 from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
-from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.data.numbers import listed, nearest, shown, unmasked
 from sojourn.exact.logs.amounts import RowAmount, checked_names
 from sojourn.exact.logs.censoring import LAWS, Unfinished
 from sojourn.exact.logs.closing import counted
@@ -30,10 +30,14 @@ from sojourn.rules.door import told
 
 Columns: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = list[Hashable] | pl.Series
-Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
+Note: TypeAlias = Callable[[int], str]  # what is said of so many rows
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Sequence[Mapping[str, Any]] | Frame"
 
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
+_FIRST_DAY, _LAST_DAY, _LONGEST = -719_162, 2_932_896, 999_999_999  # that Python has; from 1970 on
+_LARGEST_INTEGER = (1 << 63) - 1
+_TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # of a second
 _LARGEST_KEY = 1 << 62  # of several columns as one whole number
 _NONE: Mapping[str, Labels] = {}
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
@@ -54,7 +58,7 @@ def read_log(  # one argument for each column of a log
     durations: str = LAWS[0],
     amounts: Mapping[str, str] | None = None,
 ) -> Log:
-    """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
+    """Return the log in CSV or Parquet files, a frame of polars or pandas, columns by name, or rows as dictionaries.
 
     Files are a path, a list of paths, or a pattern such as "2026-*.parquet". Anything that has the Arrow interface, such as a
     relation of DuckDB, is a frame, too. Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
@@ -119,7 +123,7 @@ def read_earnings(source: Source, *, reward: str = "reward", duration: str = "du
         raise reading.nothing_left()
     usable = reading.usable
     left_out = int(np.count_nonzero(~usable))
-    return TimedRewards(rewards[usable], durations[usable], tuple(reading.refused), left_out)
+    return TimedRewards(rewards[usable], durations[usable], reading.refused, left_out)
 
 
 # --- Columns ------------------------------------------------------------------------------
@@ -127,25 +131,46 @@ def read_earnings(source: Source, *, reward: str = "reward", duration: str = "du
 
 def columns_of(source: Source) -> Mapping[str, Iterable[Any]]:
     """Return the columns of a source by name."""
+    paths = paths_of(source)
+    if paths is not None:
+        source = _files(paths)
+    elif hasattr(source, "__arrow_c_stream__") and not hasattr(source, "iloc"):  # which pandas has
+        source = pl.DataFrame(source)
+    elif isinstance(source, list | tuple) and source and all(isinstance(row, Mapping) for row in source):
+        source = _of_rows(source)
+    columns = columns_by_name(source)
+    if columns is None:
+        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, columns by name, or rows")
+    return columns
+
+
+def _of_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of a list of dictionaries."""
+    names = list(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if row.keys() != rows[0].keys():
+            raise ValueError(
+                f"row {number} of the log has {listed(list(row))}, but the first row has {listed(names)}"
+            )
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def paths_of(source: Source) -> list[Path] | None:
+    """Return the files that a source names; None if it is something else."""
     if isinstance(source, str | Path):
         paths = sorted(glob.glob(str(source))) if glob.has_magic(str(source)) else [str(source)]  # noqa: PTH207 - also absolute
         if not paths:
             raise FileNotFoundError(f"no file has a name like {source}; give the path of the log")
-        source = _files(paths)
-    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
-        source = _files(source)
-    elif hasattr(source, "__arrow_c_stream__") and not hasattr(source, "iloc"):  # which pandas has
-        source = pl.DataFrame(source)
-    columns = columns_by_name(source)
-    if columns is None:
-        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
-    return columns
+        return list(map(Path, paths))
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
+        return list(map(Path, source))
+    return None
 
 
-def _files(paths: Sequence[str | Path]) -> pl.DataFrame:
+def _files(paths: Sequence[Path]) -> pl.DataFrame:
     """Return the table in one or several files, one below the other."""
     tables = []
-    for path in map(Path, paths):
+    for path in paths:
         check_readable(path)
         tables.append(read_apart(table_in_file, path)[0])
         if tables[-1].columns != tables[0].columns:
@@ -158,8 +183,7 @@ def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
     if path.suffix in (".parquet", ".pq"):
         table, facts = table_here(path)
         for column in table:
-            if column.dtype.is_temporal():  # here, since polars panics over a date that Python has not
-                _listed(column.name, column.to_list)
+            check_dates(column)
         return table, facts
     separator = _separator(path)
     try:
@@ -186,22 +210,42 @@ def _separator(path: Path) -> str:
     return next((mark for mark in (";", "\t") if mark in first and "," not in first), ",")
 
 
+def check_dates(column: pl.Series) -> None:
+    """Refuse a column with a date that Python has not, over which polars panics."""
+    kind = column.dtype
+    if kind != pl.Date and not isinstance(kind, pl.Datetime | pl.Duration):
+        return
+    day = 86_400 * _TICKS[kind.time_unit] if isinstance(kind, pl.Datetime | pl.Duration) else 1
+    first, last = (-_LONGEST, _LONGEST) if isinstance(kind, pl.Duration) else (_FIRST_DAY, _LAST_DAY)
+    low, high = max(first * day, -_LARGEST_INTEGER), min((last + 1) * day - 1, _LARGEST_INTEGER)
+    if not column.to_physical().is_between(low, high).all():
+        raise ValueError(
+            f"the column {column.name!r} of the log holds something that cannot be read: a date or a time too far away"
+        )
+
+
+def named(columns: Iterable[str], wanted: str, name: str) -> str:
+    """Return the name of a column, which must be there."""
+    if wanted not in columns:
+        raise ValueError(
+            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
+        )
+    return wanted
+
+
 def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
     """Return the values of a column, or the tuples of several."""
     if not isinstance(wanted, str):
         if not wanted:
             raise ValueError(f"{name} names no column; give at least one")
         return together([taken(columns, each, name) for each in wanted])
-    if wanted not in columns:
-        raise ValueError(
-            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
-        )
+    named(columns, wanted, name)
     column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
     if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
         return column
-    for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
-        if hasattr(column, listed):
-            return _listed(wanted, getattr(column, listed))
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
+        if hasattr(column, method):
+            return _listed(wanted, getattr(column, method))
     return _listed(wanted, lambda: column)
 
 
@@ -255,6 +299,40 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 # --- Rows ---------------------------------------------------------------------------------
 
 
+class Fault(NamedTuple):
+    """How many rows have it, and the first of them."""
+
+    total: int
+    rows: list[int]
+
+    def sentence(self, fault: str) -> str:
+        """Say what is wrong with these rows."""
+        listed = ", ".join(map(str, self.rows)) + (", ..." if self.total > len(self.rows) else "")
+        one = f"1 row has {fault} (row {listed})"
+        return one if self.total == 1 else f"{self.total:,} rows have {fault} (rows {listed})"
+
+
+def add_fault(faults: dict[str, Fault], name: str, more: Fault) -> None:
+    """Add rows to those that have a fault."""
+    total, rows = faults.get(name, Fault(0, []))
+    faults[name] = Fault(total + more.total, sorted(rows + more.rows)[:_SHOWN])
+
+
+def _censored(count: int) -> str:
+    return f"{counted(count, 'row is', 'rows are')} censored: the end was not seen, and comes later"
+
+
+class UsedRows(NamedTuple):
+    """The rows of a log that can be used: their places among all, and what is in them."""
+
+    kept: Ints
+    rows: LogRows
+    trajectory: Ints
+    probability: Floats | None
+    labels: tuple[tuple[Hashable, ...], tuple[Hashable, ...]]  # of states and actions
+    amounts: dict[str, RowAmount]
+
+
 class LogReader:
     """The columns of a log while they are read and checked."""
 
@@ -270,22 +348,34 @@ class LogReader:
         self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
         self.place = np.arange(1, self.size + 1)  # of each row in the source
-        self.refused: list[str] = []
-        self.notes: list[str] = []
+        self.faults: dict[str, Fault] = {}
+        self.notes: dict[Note, int] = {}
         self.censored, self.per, self.law = 0, "unit time", LAWS[0]
         self.unfinished = np.zeros(self.size, dtype=bool)  # rows that last longer than their duration
         self.start: Floats | None = None  # the part of rewards that is paid at the beginning, if it is known
         self.watched: Floats | None = None  # how long rows were watched, if their durations have more to them
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """A sentence for each reason why rows are left out."""
+        return tuple(found.sentence(fault) for fault, found in self.faults.items())
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """A sentence for each thing that was noted."""
+        return tuple(note(count) for note, count in self.notes.items())
 
     def refuse(self, wrong: Flags, fault: str) -> None:
         """Leave out the rows that are wrong, and note what is wrong with them."""
         at = np.flatnonzero(wrong & self.usable)
         if at.size:
             self.usable[at] = False
-            rows = np.sort(self.place[at])
-            listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
-            one = f"1 row has {fault} (row {listed})"
-            self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
+            add_fault(self.faults, fault, Fault(len(at), np.sort(self.place[at])[:_SHOWN].tolist()))
+
+    def note(self, note: Note, count: int) -> None:
+        """Note that something is so in this many rows, if there are any."""
+        if count:
+            self.notes[note] = self.notes.get(note, 0) + count
 
     def flags(self, name: str) -> Flags:
         """Return a column of flags, or of 0 and 1; other rows are refused."""
@@ -303,10 +393,7 @@ class LogReader:
         """Set which rows are censored."""
         self.unfinished = self.flags("censored")
         self.censored = int(np.count_nonzero(self.unfinished & self.usable))
-        if self.censored:
-            self.notes.append(
-                f"{counted(self.censored, 'row is', 'rows are')} censored: the end was not seen, and comes later"
-            )
+        self.note(_censored, self.censored)
 
     def number(self, name: str, values: Labels | None = None) -> Floats:
         """Return a column of numbers; rows without a finite number are refused."""
@@ -337,8 +424,8 @@ class LogReader:
         """Return the error for a log that has no usable row."""
         return ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
 
-    def log(self) -> Log:
-        """Return the log of the usable rows."""
+    def used(self) -> UsedRows:
+        """Return the rows that can be used."""
         labels, state, after = self.states()
         actions, action = numbered(self.columns["action"])
         self.refuse(state < 0, "no state")
@@ -360,6 +447,16 @@ class LogReader:
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
         self.columns, self.amounts = {}, {}  # they may be large
+        rows = LogRows(state, action, reward, duration, after)
+        if len(kept) < self.size or (np.diff(kept) != 1).any():
+            rows, trajectory = LogRows._make(one[kept] for one in rows), trajectory[kept]
+            probability = None if probability is None else probability[kept]
+            amounts = {name: amount.at(kept) for name, amount in amounts.items()}
+        return UsedRows(kept, rows, trajectory, probability, (labels, actions), amounts)
+
+    def log(self, weight: Ints | None = None) -> Log:
+        """Return the log of the usable rows, each of which stands for `weight` rows if these are sums."""
+        kept, rows, trajectory, chances, labels, amounts = self.used()
         if not kept.size:
             raise self.nothing_left()
         if self.unfinished[kept].all():
@@ -367,19 +464,18 @@ class LogReader:
                 f"every row is censored: none of {counted(len(kept), 'row', 'rows')} was seen to end, so the log does not say "
                 "how long anything lasts nor where it leads"
             )
-        rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
-        chances = None if probability is None else probability[kept]
         return Log(
             rows,
-            trajectory[kept],
+            trajectory,
             chances,
-            (labels, actions),
-            tuple(self.refused),
-            tuple(self.notes),
+            labels,
+            self.refused,
+            self.findings,
             censored=self.censored,
             per=self.per,
             unfinished=self._unfinished(kept),
-            amounts={name: amount.at(kept) for name, amount in amounts.items()},
+            amounts=amounts,
+            weight=None if weight is None else weight[kept],
         )
 
     def _unfinished(self, kept: Ints) -> Unfinished | None:

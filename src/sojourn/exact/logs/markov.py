@@ -10,7 +10,7 @@ all shuffles of the pair's n rows, the mean 0 and
 which add up over pairs. (The products that a log shows would not do: where a rare e and a rare z should meet once and have not, they
 are all small, and T looks too large. That made one warning in eight of short logs of Tijms' machine.) T is taken to have the
 gamma law with these moments (Pearson's type III). Where the products are worth fewer than 8, there is no test. The past is the
-reward, the duration and the state of the row before, by its worth and as one of the commonest states; the time is the row's place in
+reward, the duration, the action and the state of the row before, the state by its worth and, as the action, as one of the commonest; the time is the row's place in
 the log, and how far it is from the middle. As many tests are made, p-values are multiplied by their number (Bonferroni), for memory
 and drift each.
 """
@@ -23,11 +23,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
-from sojourn.exact.logs.fit import Fit, LogRows, Worth
+from sojourn.exact.logs.closing import closed
+from sojourn.exact.logs.fit import Fit, LogRows, Worth, fitted, worth
 from sojourn.rules.arrays import Flags, Floats, Ints
 
 _LEVEL = 0.02  # since p-values of short logs are only about right, false alarms stay below 5 %
-_COMMON = 4  # states before that are tried one by one
+_COMMON = 4  # states, and actions, before that are tried one by one
+_LARGEST = 1e60  # a number whose fourth power must fit a float
 _LEAST = 30  # rows of a pair
 _STRAIGHT = 1e-3  # a skewness that does not matter
 _WORTH = 8.0  # products that a test must be worth
@@ -61,13 +63,18 @@ class MarkovCheck(NamedTuple):
         return min(self.drift.values(), default=1.0) > _LEVEL
 
     @property
+    def left_out(self) -> str:
+        """What the states leave out, in words; empty if nothing was found."""
+        if self.is_markov:
+            return ""
+        return f"the states leave something out: {_worst(self.memory)}; add it to the state"
+
+    @property
     def verdict(self) -> str:
         """The result in words, with what to add to the state."""
         if not self.memory or not self.drift:
             return "the log is too short to tell whether its states are Markov"
-        said = []
-        if not self.is_markov:
-            said.append(f"the states leave something out: {_worst(self.memory)}; add it to the state")
+        said = [] if self.is_markov else [self.left_out]
         if not self.is_stationary:
             said.append(
                 f"the log is not stationary: {_worst(self.drift)}; add it to the state, or read a part of the log"
@@ -84,8 +91,8 @@ def checked(rows: LogRows, trajectory: Ints, fit: Fit, behaviour: Worth) -> Mark
     """Return the check of a log with the bias of its behaviour."""
     # The mean of completed values does not depend on when a unit was lost from sight; that of the rows that ended does.
     after = behaviour.bias[rows.next_state]
-    worth = after if fit.ends is None else fit.ends.successors(behaviour.bias[fit.cell_next])
-    what = {"reward": rows.reward, "duration": rows.duration, "next state": worth}
+    after = after if fit.ends is None else fit.ends.successors(behaviour.bias[fit.cell_next])
+    what = {"reward": rows.reward, "duration": rows.duration, "next state": after}
     follows = np.append(False, (np.diff(trajectory) == 0) & (rows.next_state[:-1] == rows.state[1:]))
     earlier = np.maximum(np.arange(len(follows)) - 1, 0)
     before = {
@@ -95,12 +102,43 @@ def checked(rows: LogRows, trajectory: Ints, fit: Fit, behaviour: Worth) -> Mark
     }
     for state in np.argsort(-fit.visits, kind="stable")[:_COMMON].tolist():
         before[f"the state before#{state}"] = (rows.state[earlier] == state).astype(np.float64)
+    actions = np.bincount(rows.action)
+    # Of all actions but one: the last is where the others are not.
+    for action in np.argsort(-actions, kind="stable")[: min(_COMMON, np.count_nonzero(actions) - 1)].tolist():
+        before[f"the action before#{action}"] = (rows.action[earlier] == action).astype(np.float64)
     place = np.arange(len(follows)) / len(follows)
     when = {"the time": place, "the time#": np.abs(place - 0.5)}
     always = np.ones(len(follows), dtype=bool)
     return MarkovCheck(
         _tested(what, before, follows, fit.row_pair), _tested(what, when, always, fit.row_pair)
     )
+
+
+def followed(rows: LogRows, trajectory: Ints) -> MarkovCheck | None:
+    """Return the check of rows whose states may have any numbers, such as those of a policy that was followed.
+
+    It is None if they say nothing: no state is left twice, no time passes, or numbers are too large.
+    """
+    largest = max(np.abs(rows.reward).max(initial=0.0), rows.duration.max(initial=0.0))
+    if not rows.duration.sum() > 0.0 or largest > _LARGEST:
+        return None
+    numbers, (state, after) = _renumbered(rows.state, rows.next_state)
+    labels = tuple(range(len(numbers))), tuple(range(int(rows.action.max()) + 1))
+    rows = rows._replace(state=state, next_state=after)
+    try:
+        rows, at, states, _ = closed(rows, trajectory, labels, np.ones(len(state), dtype=bool))
+    except ValueError:
+        return None  # every state leads to one that is never left
+    _, (state, after) = _renumbered(rows.state, rows.next_state)
+    rows = rows._replace(state=state, next_state=after)
+    fit = fitted(rows, len(states))
+    return checked(rows, trajectory[at], fit, worth(fit, fit.behaviour))
+
+
+def _renumbered(*states: Ints) -> tuple[Ints, tuple[Ints, ...]]:
+    """Return the numbers that occur, and the arrays with their places among these."""
+    numbers, places = np.unique(np.concatenate(states), return_inverse=True)
+    return numbers, tuple(np.split(places, len(states)))
 
 
 def _tested(what: dict[str, Floats], past: dict[str, Floats], used: Flags, pair: Ints) -> dict[str, float]:

@@ -15,6 +15,12 @@ from sojourn.rules.arrays import Floats, Ints
 _LABELS = ("state", "action", "next_state")
 
 
+def products_of(amounts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return which products a log of sums needs."""
+    pairs = [("reward", "reward"), ("duration", "duration"), ("reward", "duration")]
+    return pairs + [pair for name in amounts for pair in ((name, name), (name, "duration"))]
+
+
 def read_sums(source: Source, amounts: Sequence[str] = ()) -> tuple[Log, dict[tuple[str, str], Floats], Ints]:
     """Return sums as the rows of a log, with their sums of products and their counts; see `Log.from_sums`."""
     found = columns_of(source)
@@ -24,12 +30,12 @@ def read_sums(source: Source, amounts: Sequence[str] = ()) -> tuple[Log, dict[tu
     if wrong is not None:
         raise TypeError(f"amounts has the name {shown(wrong)}; it must be a text")
     further = list(checked_names("amounts", dict.fromkeys(amounts)))
-    pairs = [("reward", "reward"), ("duration", "duration"), ("reward", "duration")]
-    pairs += [pair for name in further for pair in ((name, name), (name, "duration"))]
+    pairs = products_of(further)
     names = (*_LABELS, "reward", "duration", "count", *map("_".join, pairs))
     reader = LogReader(*({name: taken(found, name, name) for name in some} for some in (names, further)))
     count = reader.number("count")
     reader.refuse((count < 1.0) | (count != np.floor(count)), "a count that is not a whole number from 1")
     products = {pair: reader.number("_".join(pair)) for pair in pairs}
-    log, usable = reader.log(), reader.usable
-    return log, {pair: sums[usable] for pair, sums in products.items()}, count[usable].astype(np.int64)
+    many = np.where(reader.usable, count, 0.0).astype(np.int64)
+    log, usable = reader.log(many), reader.usable
+    return log, {pair: sums[usable] for pair, sums in products.items()}, many[usable]
