@@ -128,13 +128,14 @@ class SavedNetwork(WithSpaces):
 
 
 def write(path: Path, driver: Driver, past: Past, history: History) -> None:
-    """Write everything needed to continue."""
-    limits = driver.limits
-    further = {
-        "past": past.saved(),
-        "history": history.saved(),
-        "limits": np.array([limits.first, limits.low, limits.high]),
-    }
+    """Write everything needed to continue. A learner of 0.2 that has not been trained since is written as by 0.2."""
+    limits, further = driver.limits, dict[str, Any]()
+    if past.kept or past.choice is not None:
+        further["past"] = past.saved()
+    if history.rows:
+        further["history"] = history.saved()
+    if (limits.low, limits.high) != (-math.inf, math.inf):
+        further["limits"] = np.array([limits.first, limits.low, limits.high])
     if isinstance(driver, TableDriver):
         write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
     else:
