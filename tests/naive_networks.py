@@ -358,14 +358,17 @@ class NaiveSAC:
         aims = (rewards - self.units.rate * taus) / self.units.scale + ahead
         aims -= self.cost * (ends - self.most_resets * taus)
         self.units.level += 0.01 * (ahead.mean() * self.units.scale - self.units.level)
+        squares = []
         for k in range(2):
 
             def miss(weights: Any) -> Any:
                 q = outputs(weights, self.critic_widths, np.column_stack([here, points]))[:, 0]
                 return ((q - aims) ** 2).mean() / 2
 
+            squares.append(2 * miss(self.critics[k]))
             gradient = slope(miss, self.critics[k])
             self.critics[k] = self.adams[1 + k].moved(self.critics[k], gradient, 0.001, 10.0)
+        self.error = math.sqrt(sum(squares) / 2)
         noise = self.noise(self.batch)
 
         def loss(weights: Any) -> Any:

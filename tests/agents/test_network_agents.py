@@ -173,6 +173,7 @@ def test_sac_is_what_its_formulas_say(monkeypatch: pytest.MonkeyPatch) -> None:
         (learned.temperature.number, slow.log_alpha),
         (learned.reset_cost.number, slow.cost),
         (agent.rate, slow.units.rate),
+        (agent.error, slow.error),
     ):
         assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-12)
 
