@@ -27,7 +27,8 @@ def returns(agent: Any) -> list[float]:
     """Return the reward of the return that begins at each remembered step, with its duration checked."""
     learned, found = agent.learned, []
     for at in range(min(learned.counts[0], len(learned.replay.rewards))):
-        _look_ahead(learned, 0, at)
+        learned.begun[0] = at
+        _look_ahead(learned)
         found.append(float(learned.paid[0]))
         assert learned.lasted[0] == 2.0 * len(f"{learned.paid[0]:.0f}".replace("0", ""))
     return found

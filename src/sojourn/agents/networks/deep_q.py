@@ -276,19 +276,19 @@ def _remember(agent: DeepQ, steps: Transitions, i: int) -> None:
 
 
 @compiled_apart
-def _look_ahead(agent: DeepQ, i: int, at: int) -> None:
-    """Add up the steps that followed one another from here on, as far as they were greedy, for a place in the batch."""
-    replay = agent.replay
-    agent.begun[i] = at
-    agent.paid[i], agent.lasted[i] = replay.rewards[at], replay.durations[at]
-    for _ in range(agent.lookahead - 1):
-        following = replay.following[at]
-        if following < 0 or replay.explored[following]:
-            break
-        at = following
-        agent.paid[i] += replay.rewards[at]
-        agent.lasted[i] += replay.durations[at]
-    agent.chosen[i] = at
+def _look_ahead(agent: DeepQ) -> None:
+    """Add up the steps of each return of the batch: those that followed one another, as far as they were greedy."""
+    replay, more = agent.replay, agent.lookahead - 1
+    for i in range(len(agent.begun)):
+        at = agent.begun[i]
+        paid, lasted = replay.rewards[at], replay.durations[at]
+        left, following = more, replay.following[at]
+        while left > 0 and following >= 0 and not replay.explored[following]:
+            at = following
+            paid += replay.rewards[at]
+            lasted += replay.durations[at]
+            left, following = left - 1, replay.following[at]
+        agent.chosen[i], agent.paid[i], agent.lasted[i] = at, paid, lasted
 
 
 @compiled_apart
@@ -311,7 +311,9 @@ def _learn_from_batch(agent: DeepQ) -> None:
     slopes = outputs_in(network, network.slopes)
     there = min(agent.counts[_SEEN], len(replay.rewards))
     for i in range(size):
-        _look_ahead(agent, i, integer(agent.rng, there))
+        agent.begun[i] = integer(agent.rng, there)
+    _look_ahead(agent)
+    for i in range(size):
         normalise(agent.seen, replay.next_observations, chosen[i], inputs, i)
     forward(network, network.weights, size)
     for i in range(size):
