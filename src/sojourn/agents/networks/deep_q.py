@@ -10,7 +10,7 @@ reward replaces the discount). The steps end before one that was not greedy, and
 
 A maximum over noisy values is too large, and without a discount nothing makes the excess fade: it is added once for each
 return. What all states have in common of it ends up in rho_eff; the rest draws the policy to where values are least
-certain. Returns of five steps add it once in five steps.
+certain. Returns of five steps add it once in five steps. That they end before a step that explores is Watkins's idea (1989).
 
 An action that explores is held for n steps, more than n with probability 1 / (n + 1), up to 30 (Dabney, Ostrovski and
 Barreto 2021, whose law of n is similar). So chance also leads to where only many equal actions lead.
