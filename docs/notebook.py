@@ -51,7 +51,11 @@ def page(path: Path = FILE) -> str:
             parts.append(source)
             continue
         parts.append(f"```python\n{source}\n```")
-        parts += [made if kind == RICH else f"```text\n{made}\n```" for kind, made in next(outputs)]
+        # The site makes wide tables scroll, unless they have a class, as those of Polars do.
+        parts += [
+            made.replace(' class="dataframe"', "") if kind == RICH else f"```text\n{made}\n```"
+            for kind, made in next(outputs)
+        ]
     return "\n\n".join(parts)
 
 

@@ -75,3 +75,13 @@ def test_tiles_and_the_wrapper_keep_what_the_page_says() -> None:
         assert min(run["gain"] for run in gains[algorithm, "RateReward"]) > 0.98 * found["exact"]
     assert len(baselines.table().splitlines()) == 2 + len(found["rows"])
     assert f"{found['steps']:,} steps on `sojourn/Offers-v0`" in page
+
+
+def test_the_table_of_rate_reward_is_what_was_measured() -> None:
+    """The page on networks has the table of `docs/rate_reward.py`, and the three jobs earn what they must, by hand."""
+    study = loaded("rate_reward")
+    assert study.table() in (DOCS / "networks.md").read_text(encoding="utf-8")
+    runs = json.loads(study.FILE.read_text())["runs"]
+    jobs = {key: rate for key, rate in runs.items() if key.startswith("three jobs")}
+    assert all(rate == (3.0 / 4.0 if "RateReward" in key else 4.0 / 8.0) for key, rate in jobs.items())
+    assert len(jobs) >= 4

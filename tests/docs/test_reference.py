@@ -24,7 +24,7 @@ LAWS = (
 DRAWS = (
     "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "stream", "streams", "uniform", "weibull",
 )  # fmt: skip
-SIMULATIONS = ("DecisionEnvironment", "Simulation")
+SIMULATIONS = ("DecisionEnvironment", "NetworkDecisions", "NetworkSimulation", "Simulation")
 WRAPPERS = ("Holding", "Options", "RateReward", "VectorRateReward")
 ROOMS = ("agents", "rates", "models", "exact", "worlds", "runs", "learner")
 PUBLIC = sorted(
@@ -39,7 +39,7 @@ PUBLIC = sorted(
     | {f"sojourn.worlds.changes.{name}" for name in sj.worlds.changes.__all__}
     | {f"sojourn.worlds.continuous.{name}" for name in sj.worlds.continuous.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
-    | {f"sojourn.envs.{name}" for name in (*SIMULATIONS, *WRAPPERS, "WorldEnv")}
+    | {f"sojourn.envs.{name}" for name in (*SIMULATIONS, *WRAPPERS, "WorldEnv", "WorldVectorEnv")}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
     | {f"sojourn.deploy.{name}" for name in sojourn.deploy.__all__}
     | {f"sojourn.stats.{name}" for name in sj.stats.__all__}

@@ -1,4 +1,4 @@
-"""What deep Q and PPO share: units of observations and rewards, the agent around them, its options and its files.
+"""What deep Q, PPO and SAC share: units of observations and rewards, the agent around them, its options and its files.
 
 Observations are normalised by the mean and deviation of about the last ten thousand of them. Rewards are divided by
 the root mean square, over as many steps, of r - rho tau, which is what a step earns beyond the rate. Rates stay in the
@@ -280,6 +280,12 @@ def value_error(learned: Learned) -> float:
     return math.nan
 
 
+@rule(compiled=False, fallback=True)
+def completed(learned: Learned, arrays: Memory) -> Memory:
+    """Return the arrays of a file, and those that this version has and the one that wrote the file had not."""
+    return arrays
+
+
 class CompiledAgent(ABC):
     """What agents of observations have in common if kernels choose and learn for them."""
 
@@ -380,7 +386,7 @@ class CompiledAgent(ABC):
 
 
 class NetworkAgent(CompiledAgent):
-    """An agent whose values or policy are a network; `sojourn.deep_q` and `sojourn.ppo` make one.
+    """An agent whose values or policy are a network; `deep_q`, `ppo` and `sac` make one.
 
     The kernel `choose` takes (learned, observations, allowed, actions, explored) and writes the last two; on the way in,
     `explored` says where chance may decide, and on the way out, where it decided against the best action. The kernel
@@ -430,7 +436,7 @@ class NetworkAgent(CompiledAgent):
         learned = copied(self.learned)
         rate = as_saved(self.estimator, "earnings.rate", state)
         learned = replaced(learned, earnings=replaced(learned.earnings, rate=stacked([rate])))
-        written_over(learned, state)
+        written_over(learned, completed(learned, state))
         wrong = unsound(learned)
         if wrong:
             raise ValueError(f"what it has learned cannot be used: {wrong}")
