@@ -211,7 +211,7 @@ def evaluate(
         kept.write(best)
         if as_json:
             echo_json(
-                {"file": str(file), "best": str(best), "steps": kept.steps, **kept.evaluation._asdict()}
+                {"file": str(file), "best": str(best), "trained": kept.steps, **kept.evaluation._asdict()}
             )
         else:
             echo_lines(
