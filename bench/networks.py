@@ -27,7 +27,7 @@ import gymnasium as gym
 import numpy as np
 
 # How many times as many steps in the same time.
-BOUNDS = {"deep Q": 15.0, "PPO": 7.0, "SAC, 64": 8.0, "SAC, 256": 1.0}
+BOUNDS = {"deep Q": 15.0, "PPO": 7.0, "SAC, 64": 8.0, "SAC, 256": 1.5}
 WARM_UP, DEEP_Q_STEPS, PPO_STEPS = 1000, 3000, 20_480
 SAC_SIZES = {64: 1500, 256: 200}  # units in a layer, also the batch, and steps
 PACKAGES = (

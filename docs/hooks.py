@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import drifting
 import epochs
 import fleet
+import going_on
 import house
 import measured
 import notebook
@@ -64,6 +65,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many are exact -->": published.how_many_exact,
         "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- baselines -->": baselines.table,
+        "<!-- going on -->": going_on.table,
         "<!-- epochs: inside -->": epochs.inside_table,
         "<!-- epochs: holding -->": epochs.holding_table,
         **drifting.places(),

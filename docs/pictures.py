@@ -277,16 +277,30 @@ def holding(made: dict[str, Any]) -> Sheet:
     return Sheet([[Lines("", Axis("price of a decision"), Axis("earned a second"), series)]], (5.2, 2.8))
 
 
+def station(made: dict[str, Any]) -> Sheet:
+    """Draw what each rule earns, exactly and in the search, beside what was learned."""
+    exact, tried, ends = made["exact"], made["found"].tried, np.array([10.0, 140.0])
+    points = [trial for trial in tried if trial.parameters["below"] <= len(exact)]
+    series = [
+        Series("rules, exactly", FIRST, 10.0 * np.arange(1, len(exact) + 1), exact),
+        Series("rules in the search", Look(GREY, 0, 0), [10.0 * each.parameters["below"] for each in points], [each.rate for each in points], kind="points"),
+        Series("learned with the time", Look(BLACK, 1, None), ends, [made["sees"].evaluation.rate] * 2),
+        Series("learned without it", SECOND, ends, [made["verdict"].evaluation.rate] * 2),
+    ]  # fmt: skip
+    axes = Axis("litres below which the truck is called"), Axis("earned a minute", ends=(0.0, 0.36))
+    return Sheet([[Lines("", *axes, series)]], (5.2, 2.8))
+
+
 GALLERY: dict[str, Callable[[dict[str, Any]], Sheet]] = {
     "two-queues": lambda made: Sheet([[model(made)]], (5.2, 3.6)), "call-centre": centre, "selfish-mining": mining, "inventory": inventory,
     "replacement": replacement, "worth-my-time": requests,
-    "rougher-ride": ride, "options": options, "holding": holding,
+    "rougher-ride": ride, "options": options, "holding": holding, "gas-station": station,
 }  # fmt: skip
 # Pages whose data are not part of the project, and the folder of the data; their pictures are drawn where it is.
 WITH_DATA = {"buses": (engines, "buses"), "turbofans": (turbofans, "cmapss")}
 # The page of a picture and which of its programs, unless it is the first of its own.
 PLACES = {"holding": ("options", 3)}
-WHOLE = ("inventory", "replacement")  # pictures of what all programs of their page made
+WHOLE = ("inventory", "replacement", "gas-station")  # pictures of what all programs of their page made
 DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
     "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
     "drifting data": drift, "a paper to check": paper,

@@ -132,10 +132,13 @@ class NaiveDeepQ:
         warm_up: int,
         renewal: int,
         exploration: float,
+        lookahead: int,
+        hold: int,
         seed: int,
     ) -> None:
         self.widths, self.batch, self.warm_up, self.exploration = widths, batch, warm_up, exploration
-        self.renewal = renewal
+        self.renewal, self.lookahead, self.hold = renewal, lookahead, hold
+        self.held: tuple[int, int] = 0, 0  # the action that explores, and for how many more steps
         self.rng = stream(seed)
         self.weights = first_weights(widths, self.rng)
         self.target, self.adam = self.weights.copy(), Adam(len(self.weights))
@@ -144,14 +147,33 @@ class NaiveDeepQ:
     def draw(self, observation: Any, allowed: Any) -> tuple[int, bool]:
         q = outputs(self.weights, self.widths, self.units.normalised([observation]))[0]
         greedy = int(np.where(allowed, q, -np.inf).argmax())
+        action, left = self.held
+        if left and allowed[action]:
+            self.held = action, left - 1
+            return action, action != greedy
+        self.held = 0, 0
+        mean = sum(1 / n for n in range(1, self.hold + 1))
+        begins = self.exploration / (self.exploration + (1 - self.exploration) * mean)
         u = uniform(self.rng)
-        if u >= self.exploration:
+        if u >= begins:
             return greedy, False
-        action = int(np.flatnonzero(allowed)[int(u / self.exploration * sum(allowed))])
+        action = int(np.flatnonzero(allowed)[int(u / begins * sum(allowed))])
+        self.held = action, min(int(1 / uniform(self.rng)), self.hold) - 1
         return action, action != greedy
 
-    def learn(self, o: Any, a: int, r: float, tau: float, o2: Any, allowed2: Any, explored: bool) -> None:
-        self.replay.append((o, a, r, tau, o2, allowed2))
+    def returned(self, first: int) -> tuple[Any, ...]:
+        """The step `first`, with the reward, the duration and the end of the greedy steps after it, up to `lookahead`."""
+        o, a, r, tau, o2, allowed2, cut, _ = self.replay[first]
+        for step in self.replay[first + 1 : first + self.lookahead]:
+            if cut or step[7]:
+                break
+            r, tau, (o2, allowed2, cut) = r + step[2], tau + step[3], step[4:7]
+        return o, a, r, tau, o2, allowed2
+
+    def learn(
+        self, o: Any, a: int, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, explored: bool
+    ) -> None:
+        self.replay.append((o, a, r, tau, o2, allowed2, cut, explored))
         self.units.observations.append(o)
         self.units.earn(r, tau, not explored)
         if len(self.replay) < self.warm_up:
@@ -162,7 +184,7 @@ class NaiveDeepQ:
             self.weights, self.target = self.units.renewed(
                 (self.weights, self.widths, True), (self.target, self.widths, True)
             )
-        chosen = [self.replay[integer(self.rng, len(self.replay))] for _ in range(self.batch)]
+        chosen = [self.returned(integer(self.rng, len(self.replay))) for _ in range(self.batch)]
         here = self.units.normalised([one[0] for one in chosen])
         there = self.units.normalised([one[4] for one in chosen])
         masked = np.where([one[5] for one in chosen], outputs(self.weights, self.widths, there), -np.inf)
@@ -358,14 +380,17 @@ class NaiveSAC:
         aims = (rewards - self.units.rate * taus) / self.units.scale + ahead
         aims -= self.cost * (ends - self.most_resets * taus)
         self.units.level += 0.01 * (ahead.mean() * self.units.scale - self.units.level)
+        squares = []
         for k in range(2):
 
             def miss(weights: Any) -> Any:
                 q = outputs(weights, self.critic_widths, np.column_stack([here, points]))[:, 0]
                 return ((q - aims) ** 2).mean() / 2
 
+            squares.append(2 * miss(self.critics[k]))
             gradient = slope(miss, self.critics[k])
             self.critics[k] = self.adams[1 + k].moved(self.critics[k], gradient, 0.001, 10.0)
+        self.error = math.sqrt(sum(squares) / 2)
         noise = self.noise(self.batch)
 
         def loss(weights: Any) -> Any:

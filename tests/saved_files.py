@@ -312,10 +312,21 @@ def _bits(number: Any) -> Json:
     return int(number)
 
 
+# Arrays of deep Q that its files did not have in 0.2: which steps followed one another, and the action that is held.
+NEW_ARRAYS = {
+    *("replay.explored", "replay.following", "latest"), *("begun", "paid", "lasted"), *("held", "left")
+}  # fmt: skip
+
+
 def _arrays(path: Path) -> str:
-    """Return a hash of all arrays in the file of a learner."""
+    """Return a hash of all arrays in the file of a learner but those that 0.2 did not have."""
     with zipfile.ZipFile(path) as archive:
-        parts = [archive.read(name) for name in sorted(archive.namelist()) if name != "contents.json"]
+        learned = (
+            json.loads(archive.read("contents.json"))["contents"]["dict"].get("learned", {}).get("dict", {})
+        )
+        new = {learned[name]["array"] for name in NEW_ARRAYS & set(learned)}
+        old = [name for name in archive.namelist() if name != "contents.json" and name not in new]
+        parts = [archive.read(name) for _, name in sorted((f"{n}.npy", name) for n, name in enumerate(old))]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 

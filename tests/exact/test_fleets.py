@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,66 @@ def test_the_checks_seldom_warn_in_many_logs(counted: Any) -> None:
         assert max(memory, drift) <= 0.07 * logs
     memory, drift, logs = (sum(each) for each in zip(*found.values(), strict=True))
     assert max(memory, drift) <= 0.03 * logs
+
+
+def tickets(seed: int, units: int, remembered: bool) -> sj.Log:
+    """Return tickets that are new, in work, waiting or closed; if it is remembered, those that waited are closed less often."""
+    rng, rows, begins = np.random.default_rng([7, seed]), [], 0.0
+    for unit in range(units):
+        begins += rng.exponential(0.5)
+        time, state, before = begins, "new", "new"
+        while state != "closed":
+            action = "handle" if rng.random() < 0.7 else "escalate"
+            rows.append((unit, time, state, action))
+            time += rng.exponential({"new": 0.5, "work": 2.0, "wait": 4.0}[state])
+            chance = 0.5 if not remembered else 0.3 if before == "wait" else 0.6
+            chance += 0.1 * (action == "escalate")
+            after = "work" if state != "work" else "closed" if rng.random() < chance else "wait"
+            before, state = state, after
+        rows.append((unit, time, "closed", "handle"))
+    table = pl.DataFrame(rows, schema=["unit", "time", "state", "action"], orient="row")
+    return sj.read_events(table, reward=lambda row: 1.0 * (row["state"] == "closed"), ends="renew")
+
+
+def calls(seed: int, count: int, moves: float) -> sj.Log:
+    """Return the states of a line of calls in one stream of events, whose rate of arrivals moves up and down twice."""
+    rng, time, waiting = np.random.default_rng([7, seed]), 0.0, 0
+    rows = []
+    for _ in range(count):
+        action = "take" if rng.random() < 0.5 else "refer"
+        rows.append((time, waiting, action, 2.0 * (action == "take") - 0.2 * waiting))
+        arrives = 1.0 + moves * math.sin(4.0 * math.pi * time / count)
+        leaves = 1.2 * min(waiting, 3) + (waiting > 0)
+        time += rng.exponential(1.0 / (arrives + leaves))
+        waiting = min(waiting + 1, 8) if rng.random() < arrives / (arrives + leaves) else max(waiting - 1, 0)
+    return sj.read_events(
+        pl.DataFrame(rows, schema=["time", "state", "action", "reward"], orient="row"), unit=None
+    )
+
+
+def test_tickets_that_remember_and_calls_that_move_are_found() -> None:
+    """In all of three logs each; the verdict names what was found."""
+    for seed in range(3):
+        assert "the next state depends on the state before" in tickets(seed, 300, True).markov().verdict
+        assert "depends on the time" in calls(seed, 3000, 0.8).markov().verdict
+
+
+@pytest.mark.evidence
+def test_tickets_and_calls_get_no_warning_without_a_reason(counted: Any) -> None:
+    """In at most 5 % of logs like them in which nothing is remembered and nothing moves."""
+    made: list[Callable[[int], sj.Log]] = [
+        lambda seed: tickets(seed, 100, False),
+        lambda seed: tickets(seed, 400, False),
+        lambda seed: calls(seed, 1000, 0.0),
+        lambda seed: calls(seed, 4000, 0.0),
+    ]
+    warnings = [
+        sum("nothing speaks" not in make(seed).markov().verdict for seed in range(500)) for make in made
+    ]
+    counted(
+        "tickets and calls that are Markov and stationary, with a warning", tried=2000, failed=sum(warnings)
+    )
+    assert max(warnings) <= 0.05 * 500
 
 
 def test_the_checks_find_memory_and_drift() -> None:

@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 import sojourn as sj
+from sojourn.exact import operators
 from sojourn.exact.bounds import bounds, longest_timeless
 from sojourn.exact.coarse import coarse_start, coarser
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, estimate, is_narrow
@@ -111,6 +112,16 @@ def test_the_longest_run_without_time_is_computed_once() -> None:
     ahead = np.add.reduceat(model.probability * steps[model.successor], model.row_offsets[:-1])
     falls = steps[model.state_of_pair()] - ahead
     assert falls[model.duration == 0.0].min() >= 0.5
+
+
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In threads, in one thread for sweeps of a policy and several for all pairs, and in one for all: the same solution."""
+    model = structures.tandem(8)
+    found = []
+    for most in (0, model.num_rows - 1, model.num_rows):
+        monkeypatch.setattr(operators, "_ROWS_FOR_THREADS", most)
+        found.append(sj.exact.modified_policy_iteration(model, 1e-6).bias.tobytes())
+    assert len(set(found)) == 1
 
 
 def test_a_ring_is_answered_with_its_bounds() -> None:

@@ -444,8 +444,9 @@ def _came(kind: Kind, edit: Edit, path: Path, whole: str, arrays: dict[str, Any]
         refused = used(kind, path)
     except ToldError as error:  # the environment's own words, if it stands where nothing goes on
         is_place = "place" in edit.where.split(".")[:2]
-        # What was seen may be so large that the agent diverges, and says so.
-        has_diverged = edit.where.endswith(("= 1e+300", "= inf")) and "so it has diverged" in str(error)
+        # What was seen, or a step size, may be so large that the agent diverges, and says so.
+        is_large = edit.where.endswith(("= 1e+300", "= inf")) or ".step_size." in edit.where
+        has_diverged = is_large and "so it has diverged" in str(error)
         return "ran" if is_place or has_diverged else "raw", str(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
         last = traceback.extract_tb(error.__traceback__)[-1]

@@ -504,15 +504,3 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
     assert "did you mean 'hidden'" in sentence(
         lambda: begun(tmp_path / "l", place, Beginning("deep-q", {"hiden": 3})), ValueError
     )
-
-
-def test_what_was_never_paid_can_be_saved(tmp_path: Path) -> None:
-    """A network that has seen no reward yet, and so has no unit of rewards, goes on from its file."""
-
-    def unpaid() -> Any:
-        return gym.wrappers.TransformReward(gym.make("CartPole-v1"), lambda _: 0.0)
-
-    learner = sj.Learner(unpaid(), "deep_q", seed=1, duration=1.0, hidden=(8,))
-    learner.train(50)
-    learner.save(tmp_path / "learner")
-    assert sj.Learner.load(tmp_path / "learner", unpaid()).train(50) == learner.train(50)

@@ -178,9 +178,11 @@ NUMBERS = {
     4: "8121173f95ceebdf",
     5: "8121173f95ceebdf",
     6: "350802c3e3ed1e44",
+    7: "350802c3e3ed1e44",
 }
 # 2 differs in runs that diverge; 3 breaks ties at random, and has more agents; 4 debiases TimeSmoothed;
-# 5 differs in sweeps over options that change a type; 6 in centred agents, and divides by plain means of durations.
+# 5 differs in sweeps over options that change a type; 6 in centred agents, and divides by plain means of durations;
+# 7 in deep Q, which is none of these.
 
 KINDS = (
     "smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "r_learning", "fixed_rate", "smdp_q_learning",

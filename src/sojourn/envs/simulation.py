@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.moved import moved_names
 from sojourn.envs.deciding import Choices, Deciding, Ledger, Seen
 from sojourn.rules.door import told
 
@@ -23,6 +24,8 @@ try:
     import simpy
 except ModuleNotFoundError:
     raise ModuleNotFoundError("a simulation needs SimPy: pip install 'sojourn[simpy]'") from None
+
+__getattr__ = moved_names(__name__)
 
 MOST_EVENTS = 10_000_000  # between two decisions; they take about half a minute
 

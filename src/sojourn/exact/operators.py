@@ -279,6 +279,8 @@ class Workers:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._model = arrays(model)
         self._is_small = model.num_rows <= _ROWS_IN_PYTHON
+        policy_rows = model.num_rows / model.num_pairs * model.num_states
+        self._policy_alone = policy_rows <= _ROWS_FOR_THREADS
         self._ready: dict[tuple[object, ...], Callable[..., None]] = {}
 
     @property
@@ -304,8 +306,8 @@ class Workers:
             use = functools.partial(self._ready.__setitem__, types)
             self._ready[types] = gradually(block, like, use) if self._is_small else block.prepared(*like)
         run = self._ready[types]
-        if self._pool is None:
-            run(self._model, *parts[0], *args)
+        if self._pool is None or (block is evaluate_block and self._policy_alone):
+            run(self._model, 0, self._cuts[-1], *args)
         else:
             for _ in self._pool.map(lambda part: run(self._model, *part, *args), parts):
                 pass

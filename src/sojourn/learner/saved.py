@@ -128,7 +128,7 @@ class SavedNetwork(WithSpaces):
 
 
 def write(path: Path, driver: Driver, past: Past, history: History) -> None:
-    """Write everything needed to continue."""
+    """Write everything needed to continue. A learner of 0.2 that has not been trained since is written as by 0.2."""
     further = _further(driver.limits, past, history)
     if isinstance(driver, TableDriver):
         write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
@@ -361,6 +361,9 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     return driver
 
 
+_DEEP_Q_OF_0_2 = {"lookahead": 1, "hold": 1}  # options that its files do not have
+
+
 def _restored_observer(
     saved: SavedNetwork, env: Any, source: DurationSource, mask: MaskSource, agent: MakeObserver | None
 ) -> ObservingDriver:
@@ -368,6 +371,8 @@ def _restored_observer(
     if make is None:
         raise ValueError("its agent is not one of Sojourn's; say how to make it: load(..., agent=make)")
     options = saved["options"] if saved["kind"] and agent is None else {}
+    if saved["kind"] == "deep_q" and agent is None:
+        options = {**_DEEP_Q_OF_0_2, **options}  # it goes on as it was
     places = places_of(env, saved["seed"], source, mask, saved["lanes"].get("clock"))
     driver = ObservingDriver(observing_agent(make, options, places), places)
     there = (places.count, places.reader.num_inputs)

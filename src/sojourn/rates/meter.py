@@ -90,7 +90,10 @@ class RateMeter(Generic[R]):
         if (data["format"], data["version"]) != (_FORMAT, _VERSION):
             raise ValueError(f"it holds {shown(data['format'])} of version {shown(data['version'])}")
         estimator = canonical(_made(data["estimator"]))
-        wrong = stumbling(estimator) if update.knows(type(estimator)) else "it has no estimator"
+        try:
+            wrong = stumbling(estimator) if update.knows(type(estimator)) else "it has no estimator"
+        except (AttributeError, TypeError) as error:
+            wrong = f"its estimator has a part of the wrong kind: {error}"
         if wrong:
             raise ValueError(wrong)
         meter = RateMeter(estimator)

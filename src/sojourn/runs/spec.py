@@ -98,8 +98,9 @@ Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; lists are axes
 # 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
 # part gives each cell its own numbers; before, all cells had those of the first. 6: centring has a guess and a unit of time
 # that come to rest, and that know nothing of the step that is learned from; rvi_q and differential_q divide by plain means
-# of the durations; AdaptiveRatio and ClippedExponential remember the noise between rare events.
-RULES_VERSION = 6
+# of the durations; AdaptiveRatio and ClippedExponential remember the noise between rare events. 7: deep Q learns from
+# returns of several steps, and holds actions that explore.
+RULES_VERSION = 7
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")

@@ -280,6 +280,12 @@ def value_error(learned: Learned) -> float:
     return math.nan
 
 
+@rule(compiled=False, fallback=True)
+def completed(learned: Learned, arrays: Memory) -> Memory:
+    """Return the arrays of a file, and those that this version has and the one that wrote the file had not."""
+    return arrays
+
+
 class CompiledAgent(ABC):
     """What agents of observations have in common if kernels choose and learn for them."""
 
@@ -430,7 +436,7 @@ class NetworkAgent(CompiledAgent):
         learned = copied(self.learned)
         rate = as_saved(self.estimator, "earnings.rate", state)
         learned = replaced(learned, earnings=replaced(learned.earnings, rate=stacked([rate])))
-        written_over(learned, state)
+        written_over(learned, completed(learned, state))
         wrong = unsound(learned)
         if wrong:
             raise ValueError(f"what it has learned cannot be used: {wrong}")

@@ -1,16 +1,26 @@
-"""Deep Q-learning for the average reward: double, with replay and a soft target.
+"""Deep Q-learning for the average reward: double, with replay, returns of several steps and a soft target.
 
 With rho_eff the rate, corrected by centring, and s the unit of rewards, a batch of remembered steps moves Q towards
 
     y = (r - rho_eff tau) / s + Q'(o', argmax Q(o', .)),
 
-where Q' is the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016 for the double estimate; the
-average reward replaces the discount). The estimator of the rate sees the steps that took the greedy action, one by
-one and in order.
+where r and tau are the reward and duration of up to five steps that followed one another, o' is where they led, and Q'
+is the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016 for the double estimate; the average
+reward replaces the discount). The steps end before one that was not greedy, and where an episode was cut off.
+
+A maximum over noisy values is too large, and without a discount nothing makes the excess fade: it is added once for each
+return. What all states have in common of it ends up in rho_eff; the rest draws the policy to where values are least
+certain. Returns of five steps add it once in five steps. That they end before a step that explores is Watkins's idea (1989).
+
+An action that explores is held for n steps, more than n with probability 1 / (n + 1), up to 30 (Dabney, Ostrovski and
+Barreto 2021, whose law of n is similar). So chance also leads to where only many equal actions lead.
+
+The estimator of the rate sees the steps that took the greedy action, one by one and in order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,6 +38,7 @@ from sojourn.agents.networks.base import (
     acting_network,
     checked_hidden,
     checked_precision,
+    completed,
     earn,
     earnings,
     moments,
@@ -65,7 +76,7 @@ from sojourn.agents.networks.perceptron import (
     wrong_adam,
     wrong_network,
 )
-from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
+from sojourn.agents.networks.protocol import Masks, Memory, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import fraction, whole
 from sojourn.deploy.networks import Network
 from sojourn.rates.centred import LEVEL_STEP
@@ -75,9 +86,10 @@ from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.door import told
 from sojourn.rules.kernel import kernel
 from sojourn.rules.random import Stream, integer, stream, uniform
-from sojourn.rules.values import put, stacked, take
+from sojourn.rules.values import arrays_in, put, stacked, take
 
 _chance, _later = chance.bare, later.bare
+_MOST_AHEAD = 10_000  # steps
 _LONGEST = 10.0  # of a gradient
 _RENEWAL = 1000  # steps from one change of the units of observations and rewards to the next
 
@@ -93,16 +105,24 @@ class ReplayMemory(NamedTuple):
     durations: Floats
     next_observations: Reals
     next_allowed: Masks
+    explored: Flags
+    following: Ints  # the step after it at the same place, or -1
 
 
 class DeepQ(NamedTuple):
-    """Everything that a deep Q agent has learned. Its exploration and step size are stacks of one."""
+    """Everything that a deep Q agent has learned. Its exploration and step size are stacks of one.
+
+    What is remembered of a batch is where its returns begin, where they end, and their rewards and durations.
+    """
 
     network: Perceptron
     target: Reals
     means: Adam
     replay: ReplayMemory
-    chosen: Ints  # the transitions of a batch
+    begun: Ints
+    chosen: Ints  # the last steps of the returns of a batch
+    paid: Floats
+    lasted: Floats
     best: Ints  # the best action where each of them led
     aims: Floats  # what the value of each of them should be
     seen: Moments
@@ -110,7 +130,13 @@ class DeepQ(NamedTuple):
     exploration: Exploration
     step_size: Exploration
     counts: Ints
+    latest: Ints  # which step each place took last, counted from 0; -1 if nothing follows from it
+    held: Ints  # the action that explores at each place
+    left: Ints  # for how many more steps
     rng: Stream
+    lookahead: int  # steps in a return, at most
+    hold: int  # steps for which an action that explores is held, at most
+    mean_hold: float
     warm_up: int  # transitions before anything is learned
     every: int  # transitions from batch to batch
     target_step: float  # how fast the target follows
@@ -128,6 +154,10 @@ def unsound_deep_q(learned: DeepQ) -> str:
         or outside("counts.seen", counts[:1], 0, MOST_COUNTED)
         or outside("counts.due", counts[1:], 0, learned.every - 1)
         or outside("replay.actions", replay.actions, 0, actions - 1)
+        or outside("replay.following", replay.following, -1, len(replay.rewards) - 1)
+        or outside("latest", learned.latest, -1, counts[_SEEN] - 1)
+        or outside("held", learned.held, 0, actions - 1)
+        or outside("left", learned.left, 0, learned.hold - 1)
         or wrong_masks("replay.next_allowed", replay.next_allowed[: counts[_SEEN]])
         or wrong_steps("replay", replay)
         or wrong_stack("exploration", learned.exploration)
@@ -149,6 +179,17 @@ def value_error_of_deep_q(learned: DeepQ) -> float:
     return float(np.sqrt(size * np.sum(np.square(slopes, dtype=np.float64)))) if slopes.any() else np.nan
 
 
+@completed.register
+def completed_deep_q(learned: DeepQ, arrays: Memory) -> Memory:
+    """Version 0.2 did not know which steps followed one another."""
+    if "replay.following" in arrays:
+        return arrays
+    own = dict(arrays_in(learned))
+    nothing = {name: np.zeros_like(own[name]) for name in ("begun", "paid", "lasted", "held", "left")}
+    none = {name: np.full_like(own[name], -1) for name in ("replay.following", "latest")}
+    return {**arrays, **nothing, **none, "replay.explored": np.zeros_like(own["replay.explored"])}
+
+
 @compiled_apart
 def _best(values: Reals, row: int, allowed: Masks, mask: int) -> int:
     """Return the allowed action with the largest value."""
@@ -161,24 +202,41 @@ def _best(values: Reals, row: int, allowed: Masks, mask: int) -> int:
 
 @kernel
 def _choose(agent: DeepQ, observations: Floats, allowed: Masks, actions: Ints, explored: Flags) -> None:
-    """Write the greedy action of each observation or, with probability epsilon, any allowed action.
+    """Write the greedy action of each observation or, in a share epsilon of all steps, one that explores.
 
-    One random number decides both. On the way in, `explored` says where chance may decide; on the way out, it says
-    which actions are not the greedy ones.
+    One random number decides whether and which, another for how long it is held. On the way in, `explored` says where
+    chance may decide; on the way out, it says which actions are not the greedy ones.
     """
     inputs, values = inputs_in(agent.network), outputs_in(agent.network, agent.network.units)
     for row in range(len(observations)):
         normalise(agent.seen, observations, row, inputs, row)
     forward(agent.network, agent.network.weights, len(observations))
     epsilon = _chance(take(agent.exploration, 0))
+    begins = epsilon / (
+        epsilon + (1.0 - epsilon) * agent.mean_hold
+    )  # so that a share epsilon of the steps explores
     for row in range(len(observations)):
         greedy = _best(values, row, allowed, row)
         actions[row] = greedy
         if explored[row]:
-            u = uniform(agent.rng)
-            if u < epsilon:
-                actions[row] = _nth(allowed, row, u / epsilon)
+            _explore(agent, row, allowed, begins, actions)
         explored[row] = actions[row] != greedy
+
+
+@compiled_apart
+def _explore(agent: DeepQ, place: int, allowed: Masks, begins: float, actions: Ints) -> None:
+    """Go on with the action that is held, if it is allowed; otherwise let chance decide whether one is held."""
+    if agent.left[place] > 0 and allowed[place, agent.held[place]]:
+        agent.left[place] -= 1
+        actions[place] = agent.held[place]
+        return
+    agent.left[place] = 0
+    u = uniform(agent.rng)
+    if u < begins:
+        actions[place] = _nth(allowed, place, u / begins)
+        if agent.hold > 1:
+            agent.held[place] = actions[place]
+            agent.left[place] = min(int(1.0 / uniform(agent.rng)), agent.hold) - 1
 
 
 @compiled_apart
@@ -200,13 +258,9 @@ def _nth(allowed: Masks, row: int, share: float) -> int:
 @kernel
 def _learn(agent: DeepQ, steps: Transitions) -> None:
     """Remember each transition, show the greedy ones to the estimator, and learn from the batches that are due."""
-    replay, counts = agent.replay, agent.counts
+    counts = agent.counts
     for i in range(len(steps.rewards)):
-        at = counts[_SEEN] % len(replay.rewards)
-        remember(replay, at, steps, i)
-        for j in range(replay.next_allowed.shape[1]):
-            replay.next_allowed[at, j] = steps.next_allowed[i, j]
-        replay.actions[at] = steps.actions[i]
+        _remember(agent, steps, i)
         observe(agent.seen, steps.observations, i)
         earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], not steps.explored[i])
         put(agent.exploration, 0, _later(take(agent.exploration, 0)))
@@ -220,6 +274,39 @@ def _learn(agent: DeepQ, steps: Transitions) -> None:
     while counts[_DUE] >= agent.every:
         counts[_DUE] -= agent.every
         _learn_from_batch(agent)
+
+
+@compiled_apart
+def _remember(agent: DeepQ, steps: Transitions, i: int) -> None:
+    """Write a step into the replay, after the one before it at the same place, if that is still there."""
+    replay, number, room = agent.replay, agent.counts[_SEEN], len(agent.replay.rewards)
+    at = number % room
+    remember(replay, at, steps, i)
+    for j in range(replay.next_allowed.shape[1]):
+        replay.next_allowed[at, j] = steps.next_allowed[i, j]
+    replay.actions[at] = steps.actions[i]
+    replay.explored[at] = steps.explored[i]
+    replay.following[at] = -1
+    before = agent.latest[steps.places[i]]
+    if before >= 0 and number - before < room:
+        replay.following[before % room] = at
+    agent.latest[steps.places[i]] = -1 if steps.cut[i] else number
+
+
+@compiled_apart
+def _look_ahead(agent: DeepQ) -> None:
+    """Add up the steps of each return of the batch: those that followed one another, as far as they were greedy."""
+    replay, more = agent.replay, agent.lookahead - 1
+    for i in range(len(agent.begun)):
+        at = agent.begun[i]
+        paid, lasted = replay.rewards[at], replay.durations[at]
+        left, following = more, replay.following[at]
+        while left > 0 and following >= 0 and not replay.explored[following]:
+            at = following
+            paid += replay.rewards[at]
+            lasted += replay.durations[at]
+            left, following = left - 1, replay.following[at]
+        agent.chosen[i], agent.paid[i], agent.lasted[i] = at, paid, lasted
 
 
 @compiled_apart
@@ -242,7 +329,9 @@ def _learn_from_batch(agent: DeepQ) -> None:
     slopes = outputs_in(network, network.slopes)
     there = min(agent.counts[_SEEN], len(replay.rewards))
     for i in range(size):
-        chosen[i] = integer(agent.rng, there)
+        agent.begun[i] = integer(agent.rng, there)
+    _look_ahead(agent)
+    for i in range(size):
         normalise(agent.seen, replay.next_observations, chosen[i], inputs, i)
     forward(network, network.weights, size)
     for i in range(size):
@@ -253,11 +342,11 @@ def _learn_from_batch(agent: DeepQ) -> None:
     for i in range(size):
         ahead = values[i, agent.best[i]]
         level += ahead / size
-        aims[i] = (replay.rewards[chosen[i]] - rate * replay.durations[chosen[i]]) / scale + ahead
-        normalise(agent.seen, replay.observations, chosen[i], inputs, i)
+        aims[i] = (agent.paid[i] - rate * agent.lasted[i]) / scale + ahead
+        normalise(agent.seen, replay.observations, agent.begun[i], inputs, i)
     forward(network, network.weights, size)
     for i in range(size):
-        action = replay.actions[chosen[i]]
+        action = replay.actions[agent.begun[i]]
         for j in range(slopes.shape[1]):
             slopes[i, j] = 0.0
         slopes[i, action] = (values[i, action] - aims[i]) / size
@@ -279,16 +368,19 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     warm_up: int = 1000,
     every: int = 1,
     target_step: float = 0.005,
+    lookahead: int = 5,
+    hold: int = 30,
     rate: Rate | None = None,
     rate_step_size: float | None = None,
     centring: float = 0.1,
     precision: str = "single",
     compiled: bool = True,
 ) -> NetworkAgent:
-    """Deep Q-learning for reward per unit time: double, with replay and a soft target.
+    """Deep Q-learning for reward per unit time: double, with replay, returns of several steps and a soft target.
 
     `hidden` are the widths of the hidden layers. After the first `warm_up` steps, it learns from a batch of remembered
-    steps every `every` steps, by Adam. You can give any estimator of the rate; it sees the greedy steps. `centring`
+    steps every `every` steps, by Adam. What a step is worth is seen from the rewards of up to `lookahead` steps, as long as
+    they are greedy. An action that explores is held for up to `hold` steps, but mostly for one or two. You can give any estimator of the rate; it sees the greedy steps. `centring`
     corrects it by the level of the values. Step size and exploration may follow a schedule over the steps; by default
     both fall, but not to 0, so that learning continues. A tenth of the steps stays random, so that the agent remembers
     rare mishaps, and its policy, followed without chance, does not get stuck in them.
@@ -303,6 +395,7 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     options = {name: option for name, option in locals().items() if name != "spaces"}
     spaces = checked_spaces(spaces, "deep_q", continuous=False)
     widths = (spaces.num_inputs, *checked_hidden(hidden), spaces.num_actions)
+    longest = whole("hold", hold, most=_MOST_AHEAD)
     size, room = whole("batch", batch, most=MOST_AT_ONCE), whole("replay", replay, most=MOST_STEPS)
     rng = stream(spaces.seed)
     network = perceptron(widths, max(size, spaces.places), rng, precision=checked_precision(precision))
@@ -318,8 +411,13 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
             durations=np.zeros(room),
             next_observations=np.zeros((room, spaces.num_inputs), dtype=kind),
             next_allowed=np.zeros((room, spaces.num_actions), dtype=np.int8),
+            explored=np.zeros(room, dtype=np.bool_),
+            following=np.full(room, -1, dtype=np.int64),
         ),
+        begun=np.zeros(size, dtype=np.int64),
         chosen=np.zeros(size, dtype=np.int64),
+        paid=np.zeros(size),
+        lasted=np.zeros(size),
         best=np.zeros(size, dtype=np.int64),
         aims=np.zeros(size),
         seen=moments(spaces.num_inputs),
@@ -327,7 +425,13 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
         exploration=stacked([exploration_of(exploration)]),
         step_size=stacked([schedule_of("step_size", step_size)]),
         counts=np.zeros(2, dtype=np.int64),
+        latest=np.full(spaces.places, -1, dtype=np.int64),
+        held=np.zeros(spaces.places, dtype=np.int64),
+        left=np.zeros(spaces.places, dtype=np.int64),
         rng=rng,
+        lookahead=whole("lookahead", lookahead, most=_MOST_AHEAD),
+        hold=longest,
+        mean_hold=math.fsum(1.0 / n for n in range(1, longest + 1)),
         warm_up=whole("warm_up", warm_up, most=MOST_STEPS),
         every=whole("every", every, most=MOST_STEPS),
         target_step=fraction("target_step", target_step),

@@ -60,6 +60,7 @@ from sojourn.agents.networks.base import (
     to_environment,
     to_network,
     unsound,
+    value_error,
     wrong_earnings,
     wrong_learned,
     wrong_steps,
@@ -161,6 +162,7 @@ class SAC(NamedTuple):
     chosen: Ints  # the transitions of a batch
     draws: Draws
     aims: Floats  # what the value of each of them should be
+    error: Floats  # of the critics in the last batch: a root mean square
     low: Floats
     high: Floats
     furthest: Floats  # from 0 that an action may be, in units of the network: 1 if squashed
@@ -217,6 +219,12 @@ def actor_of_sac(learned: SAC) -> Network:
     """Its actor; the critics play no part in it."""
     bounds = (learned.low, learned.high, learned.furthest)
     return acting_network("squashed", learned.actor, learned.seen, *bounds)
+
+
+@value_error.register
+def value_error_of_sac(learned: SAC) -> float:
+    """That of both critics in the last batch."""
+    return float(learned.error[0])
 
 
 @compiled_apart
@@ -355,8 +363,8 @@ def _learn_from_batch(agent: SAC) -> None:
     step_size = _chance(take(agent.step_size, 0))
     alpha = exp(float(agent.temperature.number[0]))
     _aim(agent, alpha)
-    _judge(agent, agent.first, step_size)
-    _judge(agent, agent.second, step_size)
+    square = _judge(agent, agent.first, step_size) + _judge(agent, agent.second, step_size)
+    agent.error[0] = math.sqrt(square / 2.0)
     _improve(agent, alpha, step_size)
     if agent.most_resets < math.inf:
         _raise(agent.reset_cost, rate_of(agent.resets) - agent.most_resets, step_size)
@@ -415,8 +423,8 @@ def _show(agent: SAC, network: Perceptron) -> None:
 
 
 @compiled_apart
-def _judge(agent: SAC, critic: Critic, step_size: float) -> None:
-    """Take one step of Adam on the mean of (y - Q)^2 / 2 over a batch."""
+def _judge(agent: SAC, critic: Critic, step_size: float) -> float:
+    """Take one step of Adam on the mean of (y - Q)^2 / 2 over a batch; return the mean of (y - Q)^2 before it."""
     network, replay, chosen = critic.network, agent.replay, agent.chosen
     size, width = len(chosen), replay.observations.shape[1]
     inputs, values = inputs_in(network), outputs_in(network, network.units)
@@ -426,10 +434,14 @@ def _judge(agent: SAC, critic: Critic, step_size: float) -> None:
         for j in range(len(agent.low)):
             inputs[i, width + j] = replay.points[chosen[i], j]
     forward(network, network.weights, size)
+    square = 0.0
     for i in range(size):
-        slopes[i, 0] = (values[i, 0] - agent.aims[i]) / size
+        error = float(values[i, 0]) - agent.aims[i]
+        square += error * error / size
+        slopes[i, 0] = error / size
     backward(network, size)
     descend(network.weights, network.gradient, critic.means, step_size, _LONGEST)
+    return square
 
 
 @compiled_apart
@@ -542,6 +554,7 @@ def sac(  # an option for each thing that users tune, as in every constructor of
             slopes=np.zeros((size, dimensions)),
         ),
         aims=np.zeros(size),
+        error=np.full(1, np.nan),
         low=low,
         high=high,
         furthest=furthest,

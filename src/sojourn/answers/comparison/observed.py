@@ -51,7 +51,7 @@ from sojourn.worlds.protocol import gain, optimal
 PROBLEMS = ("wear", "offers", "offers-16", "workload", "c-mu", "hold", "update-or-wait", "fleet")
 RUNS, FILE = "runs", "observations.json"
 _USUAL = ("tile_q", "deep_q", "ppo")  # compared by default
-_TITLES = {"deep_q": "deep Q", "ppo": "PPO", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
+_TITLES = {"deep_q": "deep Q", "ppo": "PPO", "sac": "SAC", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
 
 
 C = TypeVar("C")  # a run

@@ -34,6 +34,8 @@ LAWS = ("kaplan-meier", "exponential", "weibull")
 _FEW = 5  # ends; with fewer, a Weibull law is exponential
 _SHAPES = (0.05, 50.0)
 _HALVINGS = 60
+_MORE = 2.0  # times what a Weibull law says of rows that outlast all others, if the longer they last, the less they end
+_FAR = 500.0  # mean lives, beyond which only few of any law are left
 
 
 class Unfinished(NamedTuple):
@@ -156,6 +158,8 @@ def completed(
     earning, excess = curve.sums(flows) / safe, exposure / ends
     last = np.append(curve.first[1:], len(rows)) - 1
     if known.law == LAWS[0]:
+        longer = _residual(curve, lasts, lasts[last])
+        excess = np.where(longer > excess, _MORE * longer, excess)
         length = _by_curve(curve, duration[rows], duration[rows][last])
     else:
         length = _by_law(curve, lasts, weibull=known.law == LAWS[2])
@@ -181,15 +185,32 @@ def _by_curve(curve: Curve, values: Floats, tail: Floats) -> Floats:
     return np.asarray(mean[curve.group] + curve.watched[curve.group] * curve.influences(off, tail))
 
 
+def _residual(curve: Curve, lasts: Floats, watched: Floats) -> Floats:
+    """Return how much longer a row lasts that has lasted as long as it was watched, by a Weibull law fitted to each group."""
+    lasts = _above_zero(lasts)
+    ended = curve.ended.astype(np.float64)
+    ends = curve.sums(ended)
+    shape = np.where(ends >= _FEW, _shapes(curve, np.log(lasts), ended, ends), 1.0)
+    scale = (curve.sums(lasts ** shape[curve.group]) / ends) ** (1.0 / shape)
+    x = np.minimum((_above_zero(watched) / scale) ** shape, _FAR)
+    return np.asarray(
+        scale / shape * special.gamma(1.0 / shape) * special.gammaincc(1.0 / shape, x) * np.exp(x)
+    )
+
+
+def _above_zero(lasts: Floats) -> Floats:
+    """Return durations with those of 0, which have been rounded, as half the smallest one."""
+    positive = lasts[lasts > 0.0]
+    return np.maximum(lasts, 0.5 * float(positive.min()) if positive.size else 1.0)
+
+
 def _by_law(curve: Curve, lasts: Floats, *, weibull: bool) -> Floats:
     """Return completed durations by a law fitted to each group: its mean, and what each row adds to that."""
     group, ended = curve.group, curve.ended.astype(np.float64)
     ends = curve.sums(ended)
     shape = np.ones(len(ends))
     if weibull:
-        positive = lasts[lasts > 0.0]
-        floor = 0.5 * float(positive.min()) if positive.size else 1.0  # a duration of 0 has been rounded
-        lasts = np.maximum(lasts, floor)
+        lasts = _above_zero(lasts)
         shape = np.where(ends >= _FEW, _shapes(curve, np.log(lasts), ended, ends), 1.0)
     k = shape[group]
     scale = (curve.sums(lasts**k) / ends) ** (1.0 / shape)

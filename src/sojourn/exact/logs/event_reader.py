@@ -351,11 +351,15 @@ class EventReader(LogReader):
                 f"in the column {until!r}",
             )
         else:
-            stamps, said = np.full(len(last), _clock(as_series("until", [until]))[0][0] or math.nan), "until"
-            if not np.isfinite(stamps).all():
+            try:
+                asked = float(_clock(as_series("until", [until]))[0][0])
+            except (TypeError, ValueError):
+                asked = math.nan
+            if not math.isfinite(asked):
                 raise ValueError(
                     f"until is {shown(until)}; it must be a time, or the name of a column of times"
                 )
+            stamps, said = np.full(len(last), asked), "until"
         watched = (stamps - self.time[last]) / self.scale
         early = np.zeros(self.size, dtype=bool)
         early[last[watched < 0.0]] = True

@@ -36,7 +36,7 @@ from sojourn.exact.logs.sums import products_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 
 MOST_ROWS = 10_000_000  # of a table that is kept in memory
-PIECE = 6_000_000  # rows of a piece with few columns
+PIECE = 10_000_000  # rows of a piece with few columns
 _COLUMNS = 6  # which are few
 _PLACE = " row"  # no column of a user has this name
 
@@ -142,6 +142,13 @@ class PieceReader(EventReader):
         self.first_state = state[self.first]
         return np.where(self.last, state, np.append(state[1:], state[0]))
 
+    def forget(self) -> None:
+        """Keep only what was found, and no rows."""
+        nothing = np.zeros(0, dtype=np.int64)
+        self.unit = self.rows = self.place = self.first = self.first_state = self.units = nothing
+        self.time = self.duration = self.start = np.zeros(0)
+        self.usable = self.unfinished = self.last = self.renewed = nothing > 0
+
 
 class _Units(NamedTuple):
     """The units of a piece: when they began, their order among those that began then, and their first state."""
@@ -182,6 +189,7 @@ class _Tally:
             self.total = reader
         else:
             self.total.merge(reader)
+        reader.forget()
 
     def _add(self, reader: PieceReader, used: UsedRows) -> None:
         books = [
@@ -317,6 +325,7 @@ def summed(pieces: Pieces, wanted: Wanted) -> Log:
         reader.look(table, wanted)
         del table
         tally.add(reader)
+        del reader
     log = tally.log()
     log.findings += (
         f"the table of {counted(pieces.rows, 'row', 'rows')} was read piece by piece and added up; keep_rows=True would keep its rows",
