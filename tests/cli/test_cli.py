@@ -100,6 +100,13 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     assert (short["low"], short["high"]) == (None, None)
     assert short["needed"] > 0.1
     assert "too short for an interval" in short["sentence"]
+    policy = tmp_path / "best.json"
+    best = json.loads(ask("evaluate", str(out), "--time", "3000", "--best", str(policy), "--json").stdout)
+    assert best["trained"] in (1000, 2000, 3000, 4000)
+    assert best["duration"] >= 3000.0
+    assert sj.load_policy(policy).act(0) in (0, 1)
+    both = ask("evaluate", str(out), "--best", str(policy), "--out", str(tmp_path / "verdict"))
+    assert "leave one out" in both.stderr
 
 
 OWN = """

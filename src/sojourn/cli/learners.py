@@ -165,6 +165,7 @@ def _check_out(out: Path, resume: bool) -> None:
     "sojourn evaluate learner.sojourn --env my_code:MyEnv",
     "sojourn evaluate learner.sojourn --module my_code",
     "sojourn evaluate learner.sojourn --out out/verdict",
+    "sojourn evaluate learner.sojourn --best best.json",
 )
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A saved learner.")],
@@ -184,18 +185,41 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the verdict, which `sojourn report` shows.")
     ] = None,
+    best: Annotated[
+        Path | None,
+        typer.Option(
+            help="Find the best policy in the course of the training, measure that in other episodes, and write it to this file."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what a saved learner's greedy policy earns per unit time, with a 95 % interval, and say whether to trust it.
 
-    If the time is too short for an interval, it says roughly how much is needed.
+    If the time is too short for an interval, it says roughly how much is needed. With --best it is the best policy in the
+    course of the training that is measured, and written as `sojourn policy` does.
     """
+    if best is not None and out is not None:
+        raise ValueError("--out is for a verdict on the last policy, and --best finds another; leave one out")
     from sojourn.answers.verdict import judged
     from sojourn.learner.by_name import begun, place_for, verdict_on
 
     _import_all(module)
     named = None if env is None else env_name(env)
     place = place_for(file, named, options_of(env_option, "--env-option"))
+    if best is not None:
+        kept = begun(file, place, None).find_best(duration=time, seed=seed, progress=True)
+        kept.write(best)
+        if as_json:
+            echo_json(
+                {"file": str(file), "best": str(best), "trained": kept.steps, **kept.evaluation._asdict()}
+            )
+        else:
+            echo_lines(
+                [
+                    f"{best}: the policy after {kept.steps:,} steps of training earns {kept.evaluation.sentence}"
+                ]
+            )
+        return
     found = verdict_on(begun(file, place, None), time, seed)
     if out is not None:
         judged(file.name, found).write(out)

@@ -129,17 +129,23 @@ class SavedNetwork(WithSpaces):
 
 def write(path: Path, driver: Driver, past: Past, history: History) -> None:
     """Write everything needed to continue. A learner of 0.2 that has not been trained since is written as by 0.2."""
-    limits, further = driver.limits, dict[str, Any]()
-    if past.kept or past.choice is not None:
+    further = _further(driver.limits, past, history)
+    if isinstance(driver, TableDriver):
+        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
+    else:
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
+
+
+def _further(limits: RateLimits, past: Past, history: History) -> dict[str, Any]:
+    """Return what was watched. What a file of version 0.2 did not hold and has not come since is left out here, too."""
+    further: dict[str, Any] = {}
+    if past.kept or past.choice is not None or past.leader is not None:
         further["past"] = past.saved()
     if history.rows:
         further["history"] = history.saved()
     if (limits.low, limits.high) != (-math.inf, math.inf):
         further["limits"] = np.array([limits.first, limits.low, limits.high])
-    if isinstance(driver, TableDriver):
-        write_archive(path, FORMAT, VERSION, {**_of_table(driver), **further})
-    else:
-        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, {**_of_observer(driver), **further})
+    return further
 
 
 def _of_table(driver: TableDriver) -> Saved:
