@@ -69,14 +69,24 @@ TASKS: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("as it is", {}),
+    "units": ("units of the last 10,000 steps", {"unit_steps": 10_000}),
     "single": ("actions not held", {"hold": 1}),
-    "0.2": ("neither, as in 0.2", {"lookahead": 1, "hold": 1}),
+    "0.2": ("none of these, as in 0.2", {"lookahead": 1, "hold": 1, "unit_steps": 10_000}),
     "short": ("returns of one step", {"lookahead": 1}),
 }
 RUNS = [
-    *((task, "default", 0) for task in TASKS),
-    *((task, "default", 1) for task in ("lander", "cart", "car", "acrobot")),
-    *(("cart", variant, seed) for seed in (0, 1) for variant in ("0.2", "single")),
+    ("cart", "default", 1),
+    ("lander", "default", 0),
+    ("car", "default", 0),
+    ("cart", "0.2", 1),
+    ("lander", "default", 1),
+    ("held cart", "default", 0),
+    ("cart", "default", 0),
+    ("acrobot", "default", 0),
+    *((task, "default", 1) for task in ("car", "acrobot")),
+    *(("cart", *run) for run in (("0.2", 0), ("single", 0), ("single", 1), ("units", 0), ("units", 1))),
+    *((task, "units", 0) for task in ("lander", "car", "acrobot", "held cart")),
+    *((task, "units", 1) for task in ("lander", "car")),
     *((task, "default", 2) for task in ("lander", "cart", "car", "held cart")),
     ("lander", "0.2", 0),
     ("car", "single", 0),

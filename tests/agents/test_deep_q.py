@@ -100,6 +100,22 @@ def test_held_actions_get_further() -> None:
     assert reached[0] < 40 < reached[1]
 
 
+def test_units_last_as_long_as_what_is_remembered() -> None:
+    """A fall that is remembered counts in the unit of rewards, however long ago it was; in 0.2 the unit had forgotten it."""
+    units = []
+    for unit_steps in (20, 100_000):
+        agent = sj.deep_q(
+            sj.agents.Spaces(1, 2),
+            **{**SMALL, "warm_up": 1000},
+            unit_steps=unit_steps,
+            rate=sj.rates.Fixed(0.0),
+        )
+        fed(agent, [(0, -float(k < 10), False, False) for k in range(1000)])
+        units.append(float(agent.learned.earnings.unit[0]))
+    assert units[0] < 1e-9
+    assert units[1] == pytest.approx(0.1)
+
+
 class Noise(gym.Env[Any, Any]):
     """Nothing that is seen or done matters; rewards are noise around 0."""
 

@@ -20,7 +20,10 @@ def test_the_page_says_what_was_measured() -> None:
     runs = [(run["task"], run["variant"], run["seed"]) for run in going_on.read()]
     assert len(set(runs)) == len(runs) > 0
     assert set(runs) <= set(going_on.RUNS)
-    assert len(going_on.table().splitlines()) == 2 + len({run[:2] for run in runs})
+    assert len(going_on.table().splitlines()) == 2 + len({(task, variant) for task, variant, _ in runs})
+    assert np.mean(earned("cart")) >= -0.0005 > max(earned("cart", "0.2"))
+    assert min(earned("lander")) >= -0.1
+    assert min(earned("car")) >= 0.006
 
 
 def test_decisions_last_one_to_eight_frames() -> None:

@@ -361,7 +361,7 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     return driver
 
 
-_DEEP_Q_OF_0_2 = {"lookahead": 1, "hold": 1}  # options that its files do not have
+_DEEP_Q_OF_0_2 = {"lookahead": 1, "hold": 1, "unit_steps": 10_000}  # options that its files do not have
 
 
 def _restored_observer(

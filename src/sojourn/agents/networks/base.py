@@ -86,8 +86,14 @@ def wrong_moments(known: Moments) -> str:
 @compiled_apart
 def observe(known: Moments, observations: Reals, row: int) -> None:
     """Take in one more observation; the units stay as they are."""
+    observe_slowly(known, observations, row, _SQUARE_STEP)
+
+
+@compiled_apart
+def observe_slowly(known: Moments, observations: Reals, row: int, least: float) -> None:
+    """Take in one more observation, which moves the means by at least this share; the units stay as they are."""
     known.seen[0] += 1.0
-    share = max(_SQUARE_STEP, 1.0 / known.seen[0])
+    share = max(least, 1.0 / known.seen[0])
     for j in range(len(known.means)):
         distance = observations[row, j] - known.means[j]
         known.means[j] += share * distance
@@ -185,10 +191,18 @@ def wrong_earnings(known: Earnings) -> str:
 @compiled_apart
 def earn(known: Earnings, place: int, reward: float, duration: float, accepted: bool) -> None:
     """Take in one transition, which is evidence for the rate only if it is accepted."""
+    earn_slowly(known, place, reward, duration, accepted, _SQUARE_STEP)
+
+
+@compiled_apart
+def earn_slowly(
+    known: Earnings, place: int, reward: float, duration: float, accepted: bool, least: float
+) -> None:
+    """Do the same, but move the mean square by at least this share."""
     rate = timed(take(known.rate, 0), duration)
     left = reward - own_value(rate) * duration
     known.square[1] += 1.0
-    known.square[0] += max(_SQUARE_STEP, 1.0 / known.square[1]) * (left * left - known.square[0])
+    known.square[0] += max(least, 1.0 / known.square[1]) * (left * left - known.square[0])
     if known.unit[0] == 0.0:  # what is paid for the first time must not reach a network in the user's unit
         renew_scale(known)
     if accepted:

@@ -12,6 +12,9 @@ A maximum over noisy values is too large, and without a discount nothing makes t
 return. What all states have in common of it ends up in rho_eff; the rest draws the policy to where values are least
 certain. Returns of five steps add it once in five steps. That they end before a step that explores is Watkins's idea (1989).
 
+Units of observations and rewards are those of all that is remembered. If they were those of the last ten thousand steps, and
+nothing happened in these any more, what had happened before would be huge.
+
 An action that explores is held for n steps, more than n with probability 1 / (n + 1), up to 30 (Dabney, Ostrovski and
 Barreto 2021, whose law of n is similar). So chance also leads to where only many equal actions lead.
 
@@ -39,11 +42,11 @@ from sojourn.agents.networks.base import (
     checked_hidden,
     checked_precision,
     completed,
-    earn,
+    earn_slowly,
     earnings,
     moments,
     normalise,
-    observe,
+    observe_slowly,
     rate_of,
     refit_inputs,
     refit_outputs,
@@ -137,6 +140,7 @@ class DeepQ(NamedTuple):
     lookahead: int  # steps in a return, at most
     hold: int  # steps for which an action that explores is held, at most
     mean_hold: float
+    unit_share: float  # the least share of a step in the moments that give units
     warm_up: int  # transitions before anything is learned
     every: int  # transitions from batch to batch
     target_step: float  # how fast the target follows
@@ -261,8 +265,9 @@ def _learn(agent: DeepQ, steps: Transitions) -> None:
     counts = agent.counts
     for i in range(len(steps.rewards)):
         _remember(agent, steps, i)
-        observe(agent.seen, steps.observations, i)
-        earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], not steps.explored[i])
+        place, reward, duration = steps.places[i], steps.rewards[i], steps.durations[i]
+        observe_slowly(agent.seen, steps.observations, i, agent.unit_share)
+        earn_slowly(agent.earnings, place, reward, duration, not steps.explored[i], agent.unit_share)
         put(agent.exploration, 0, _later(take(agent.exploration, 0)))
         put(agent.step_size, 0, _later(take(agent.step_size, 0)))
         counts[_SEEN] += 1
@@ -370,6 +375,7 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     target_step: float = 0.005,
     lookahead: int = 5,
     hold: int = 30,
+    unit_steps: int = 100_000,
     rate: Rate | None = None,
     rate_step_size: float | None = None,
     centring: float = 0.1,
@@ -380,7 +386,8 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
 
     `hidden` are the widths of the hidden layers. After the first `warm_up` steps, it learns from a batch of remembered
     steps every `every` steps, by Adam. What a step is worth is seen from the rewards of up to `lookahead` steps, as long as
-    they are greedy. An action that explores is held for up to `hold` steps, but mostly for one or two. You can give any estimator of the rate; it sees the greedy steps. `centring`
+    they are greedy. An action that explores is held for up to `hold` steps, but mostly for one or two. Observations and rewards are seen in units
+    of about the last `unit_steps` steps, which should be as many as are remembered. You can give any estimator of the rate; it sees the greedy steps. `centring`
     corrects it by the level of the values. Step size and exploration may follow a schedule over the steps; by default
     both fall, but not to 0, so that learning continues. A tenth of the steps stays random, so that the agent remembers
     rare mishaps, and its policy, followed without chance, does not get stuck in them.
@@ -431,6 +438,7 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
         rng=rng,
         lookahead=whole("lookahead", lookahead, most=_MOST_AHEAD),
         hold=longest,
+        unit_share=1.0 / whole("unit_steps", unit_steps, most=MOST_COUNTED),
         mean_hold=math.fsum(1.0 / n for n in range(1, longest + 1)),
         warm_up=whole("warm_up", warm_up, most=MOST_STEPS),
         every=whole("every", every, most=MOST_STEPS),
