@@ -378,7 +378,7 @@ def _caution(found: Logged) -> list[str]:
 # --- Chart -------------------------------------------------------------------------------
 
 
-class Drawn(Protocol):
+class Pictured(Protocol):
     """What the picture of a log needs; `Logged` has it."""
 
     @property
