@@ -90,9 +90,9 @@ def table() -> str:
 def main() -> None:
     """Make the runs that are missing."""
     try:
-        import torch  # noqa: PLC0415 - only where it is installed
-        from stable_baselines3 import DQN, PPO  # noqa: PLC0415
-        from stable_baselines3.common.monitor import Monitor  # noqa: PLC0415
+        import torch
+        from stable_baselines3 import DQN, PPO
+        from stable_baselines3.common.monitor import Monitor
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed, so nothing was measured: pip install stable-baselines3")
     torch.set_num_threads(1)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize, special
+from scipy.integrate import quad
+from scipy.stats import weibull_min
 
 import sojourn as sj
 from censored_cells import FIX, SHARES, WORN, cells, tried
 from small_envs import sentence
-from sojourn.exact.logs.censoring import curve_of
+from sojourn.exact.logs.censoring import _residual, curve_of
 from sojourn.rules.arrays import Floats
 
 Lives = list[tuple[int, int, int | None]]  # a group, a duration, and where it led; None if it is censored
@@ -243,6 +245,17 @@ def test_intervals_hold_with_censored_rows(law: str) -> None:
         assert found.evaluated >= 28
         assert found.too_high <= 1
         assert found.advised >= 25
+
+
+@pytest.mark.parametrize("shape", [0.7, 1.0, 2.0])
+def test_how_much_longer_rows_last_is_the_mean_remainder_of_a_weibull_law(shape: float) -> None:
+    """Against the integral of the survival function beyond the time of watching, for 20,000 lives."""
+    lasting, end = np.random.default_rng(4).weibull(shape, 20_000), 1.5
+    curve = curve_of(np.zeros(len(lasting), dtype=np.int64), np.minimum(lasting, end), lasting <= end)
+    lasts = np.minimum(lasting, end)[curve.rows]
+    survival = weibull_min(shape).sf
+    exact = quad(survival, end, np.inf)[0] / survival(end)
+    assert _residual(curve, lasts, lasts[-1:])[0] == pytest.approx(exact, rel=0.05)
 
 
 def test_what_is_not_seen_widens_the_interval() -> None:

@@ -378,7 +378,7 @@ def _caution(found: Logged) -> list[str]:
 # --- Chart -------------------------------------------------------------------------------
 
 
-class Drawn(Protocol):
+class Pictured(Protocol):
     """What the picture of a log needs; `Logged` has it."""
 
     @property
@@ -430,7 +430,7 @@ def rates(found: Logged) -> Whiskers:
     )
 
 
-def picture(found: Drawn) -> Heatmap | blocks.Charts:
+def picture(found: Pictured) -> Heatmap | blocks.Charts:
     """Return what was done and what would be done by state, with counts: state by state, or as maps if there are many pairs."""
     if len(found.advice) > _DRAWN:
         order = list(dict.fromkeys(action for one in found.advice for action in one.done))
@@ -443,7 +443,7 @@ def picture(found: Drawn) -> Heatmap | blocks.Charts:
     return _by_state(found)
 
 
-def _by_state(found: Drawn) -> Heatmap:
+def _by_state(found: Pictured) -> Heatmap:
     """Return how often each action was taken in each state, with the advice marked; of many states, those with the most rows."""
     most = sorted(range(len(found.advice)), key=lambda at: -found.advice[at].rows)[:_DRAWN]
     drawn = [found.advice[at] for at in sorted(most, reverse=True)]  # the first row is at the bottom
@@ -470,7 +470,7 @@ def _by_state(found: Drawn) -> Heatmap:
     )
 
 
-def _map(found: Drawn, title: str, actions: list[str], order: list[str]) -> list[Regions]:
+def _map(found: Pictured, title: str, actions: list[str], order: list[str]) -> list[Regions]:
     """Return the map of a policy if states are pairs; an action has the same colour in all maps."""
     places = [one.place for one in found.advice]
     parts = found.parts if len(found.parts) == len(places[0]) else [f"part {at + 1}" for at in range(3)]
@@ -485,7 +485,7 @@ def _map(found: Drawn, title: str, actions: list[str], order: list[str]) -> list
     ]
 
 
-def _row_counts(found: Drawn, like: Regions) -> Heatmap:
+def _row_counts(found: Pictured, like: Regions) -> Heatmap:
     """Return the number of rows of each state, as a map like that of a policy."""
     rows = {one.place: one.rows for one in found.advice}
     values = [[rows.get((x, y)) for x in like.x.values] for y in like.y.values]

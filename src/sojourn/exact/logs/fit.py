@@ -442,7 +442,8 @@ def deltas(rows: LogRows, fit: Fit, found: Worth) -> Floats:
 def tail_doubt(fit: Fit, found: Worth, base: Worth | None = None) -> tuple[float, float]:
     """Return how much lower and higher a gain may be, or its difference to that of `base`, for rows that outlast all others.
 
-    They may lead to their pair's worst or best successor, and may last longer by what an exponential law says.
+    They may lead to their pair's worst or best successor, and may last longer by what an exponential law says or, if ends
+    become rarer with time, by twice what a Weibull law says.
     """
     ends = fit.ends
     if ends is None:

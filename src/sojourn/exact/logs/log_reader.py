@@ -299,7 +299,7 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 # --- Rows ---------------------------------------------------------------------------------
 
 
-class Fault(NamedTuple):
+class RowFault(NamedTuple):
     """How many rows have it, and the first of them."""
 
     total: int
@@ -312,10 +312,10 @@ class Fault(NamedTuple):
         return one if self.total == 1 else f"{self.total:,} rows have {fault} (rows {listed})"
 
 
-def add_fault(faults: dict[str, Fault], name: str, more: Fault) -> None:
+def add_fault(faults: dict[str, RowFault], name: str, more: RowFault) -> None:
     """Add rows to those that have a fault."""
-    total, rows = faults.get(name, Fault(0, []))
-    faults[name] = Fault(total + more.total, sorted(rows + more.rows)[:_SHOWN])
+    total, rows = faults.get(name, RowFault(0, []))
+    faults[name] = RowFault(total + more.total, sorted(rows + more.rows)[:_SHOWN])
 
 
 def _censored(count: int) -> str:
@@ -348,7 +348,7 @@ class LogReader:
         self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
         self.place = np.arange(1, self.size + 1)  # of each row in the source
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, RowFault] = {}
         self.notes: dict[Note, int] = {}
         self.censored, self.per, self.law = 0, "unit time", LAWS[0]
         self.unfinished = np.zeros(self.size, dtype=bool)  # rows that last longer than their duration
@@ -370,7 +370,7 @@ class LogReader:
         at = np.flatnonzero(wrong & self.usable)
         if at.size:
             self.usable[at] = False
-            add_fault(self.faults, fault, Fault(len(at), np.sort(self.place[at])[:_SHOWN].tolist()))
+            add_fault(self.faults, fault, RowFault(len(at), np.sort(self.place[at])[:_SHOWN].tolist()))
 
     def note(self, note: Note, count: int) -> None:
         """Note that something is so in this many rows, if there are any."""

@@ -23,7 +23,7 @@ from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.event_reader import EventReader, Wanted, as_series
 from sojourn.exact.logs.fit import LogRows, grouped
 from sojourn.exact.logs.log_reader import (
-    Fault,
+    RowFault,
     Source,
     UsedRows,
     add_fault,
@@ -270,7 +270,7 @@ class _Tally:
         after = np.where(ends.is_renewal, following, ends.cell[2])
         lost = np.sort(ends.place[after < 0])
         if lost.size:
-            add_fault(self.total.faults, "no next state", Fault(lost.size, lost.tolist()))
+            add_fault(self.total.faults, "no next state", RowFault(lost.size, lost.tolist()))
             kept = after >= 0
             after, ends = after[kept], _Ends._make(one[..., kept] for one in ends)
         left = np.zeros(len(self.books[0]), dtype=bool)
