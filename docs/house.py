@@ -64,7 +64,7 @@ def rooms(graph: Mapping[str, frozenset[str]]) -> Counter[Edge]:
     """
     found: Counter[Edge] = Counter()
     for module, imported in graph.items():
-        for other in imported:
+        for other in imported if module != "sojourn.__main__" else ():  # the command, which is in no room
             if module.count(".") and other.count(".") and room_of(module) != room_of(other):
                 found[room_of(module), room_of(other)] += 1
     return found
@@ -116,8 +116,8 @@ def within(graph: Mapping[str, frozenset[str]], room: str) -> dict[str, frozense
 
 
 def root_entries() -> list[str]:
-    """Return the folders and files in the package's root, but for `__init__`, its stub and `py.typed`."""
-    aside = {"__init__.py", "__init__.pyi", "py.typed", "__pycache__"}
+    """Return the folders and files in the package's root, but for `__init__`, its stub, `__main__` and `py.typed`."""
+    aside = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "__pycache__"}
     return sorted(path.name for path in PACKAGE.iterdir() if path.name not in aside)
 
 

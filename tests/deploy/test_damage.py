@@ -17,11 +17,11 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from sojourn.deploy import Monitor, NetworkPolicy, TilePolicy, load_policy
+from sojourn.deploy.interface import packed
 from sojourn.deploy.networks import Network
-from sojourn.deploy.policy import packed
-from sojourn.deploy.states import Tabulation
 from sojourn.deploy.tables import LabelPolicy, RandomisedPolicy, TablePolicy
-from sojourn.deploy.tiles import TileSet
+from sojourn.deploy.tabulation import Tabulation
+from sojourn.deploy.tiled import TileSet
 
 NEW: list[Any] = [
     None,

@@ -15,8 +15,8 @@ import pytest
 
 from small_envs import sentence
 from sojourn.deploy import NetworkPolicy, load_policy
+from sojourn.deploy.interface import packed
 from sojourn.deploy.networks import Head, Network
-from sojourn.deploy.policy import packed
 from sojourn.deploy.spaces import Actions
 
 HEADS: list[tuple[Head, str]] = [

@@ -21,8 +21,8 @@ from asking import ask
 from small_envs import Maze, sentence
 from sojourn.agents.catalogue import AGENTS
 from sojourn.deploy import load_policy
+from sojourn.deploy.interface import Policy, packed
 from sojourn.deploy.networks import Network, NetworkPolicy
-from sojourn.deploy.policy import Policy, packed
 from sojourn.deploy.spaces import Flattener
 from sojourn.envs.reader import ArrayReader, form_of
 

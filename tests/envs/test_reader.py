@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn.deploy.policy import checked_mask
+from sojourn.deploy.interface import checked_mask
 from sojourn.envs.reader import duration_reader, mask_key, mask_reader
 
 

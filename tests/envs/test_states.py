@@ -12,7 +12,7 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.deploy.states import Tabulation
+from sojourn.deploy.tabulation import Tabulation
 from sojourn.envs.states import action_count, elements_of, tabulate
 
 INF = float("inf")

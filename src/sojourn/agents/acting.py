@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from sojourn.deploy.networks import Network
-from sojourn.deploy.tiles import TileSet
+from sojourn.deploy.tiled import TileSet
 from sojourn.rules.rule import rule
 from sojourn.rules.values import Value
 

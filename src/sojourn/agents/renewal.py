@@ -57,7 +57,7 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.agents.values.tiles import bounds_of, tiled
 from sojourn.data.numbers import at_least_zero, finite
-from sojourn.deploy.tiles import TileSet
+from sojourn.deploy.tiled import TileSet
 from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Flags, Floats, Ints
@@ -74,10 +74,10 @@ _BORROWED = 2.0  # squares that each pair borrows from all others
 # --- The surplus of actions, as values -------------------------------------------------
 
 
-class Surplus(NamedTuple):
+class SurplusValues(NamedTuple):
     """What each action earns beyond what its time is worth: means of rewards and durations, and the price of time.
 
-    >>> one = Surplus(Table(np.array([[6.0, 1.0]])), Table(np.array([[4.0, 0.0]])), price=1.0)
+    >>> one = SurplusValues(Table(np.array([[6.0, 1.0]])), Table(np.array([[4.0, 0.0]])), price=1.0)
     >>> float(read(one, 0, 0)), best(one, 0, 0.0)[0], best(one._replace(price=2.0), 0, 0.0)[0]
     (2.0, 0, 1)
     """
@@ -88,13 +88,13 @@ class Surplus(NamedTuple):
 
 
 @read.register
-def read_surplus(values: Surplus, state: State, action: int) -> float:
+def read_surplus(values: SurplusValues, state: State, action: int) -> float:
     """The mean reward minus the price of the mean duration."""
     return read(values.rewards, state, action) - values.price * read(values.times, state, action)
 
 
 @best.register
-def best_surplus(values: Surplus, state: State, share: float) -> tuple[int, float]:
+def best_surplus(values: SurplusValues, state: State, share: float) -> tuple[int, float]:
     """The first of the largest or, if the share is above 0, the one at this share among the largest."""
     chosen, highest, count = 0, -np.inf, 0
     for action in range(sizes(values)[1]):
@@ -111,52 +111,54 @@ def best_surplus(values: Surplus, state: State, share: float) -> tuple[int, floa
 
 
 @move.register
-def move_surplus(values: Surplus, state: State, action: int, amount: float) -> Surplus:
+def move_surplus(values: SurplusValues, state: State, action: int, amount: float) -> SurplusValues:
     """Move the mean reward, and so the surplus."""
     return replaced(values, rewards=move(values.rewards, state, action, amount))
 
 
 @is_available.register
-def is_surplus_available(values: Surplus, state: State, action: int) -> bool:
+def is_surplus_available(values: SurplusValues, state: State, action: int) -> bool:
     """Whether there is a mean reward."""
     return is_available(values.rewards, state, action)
 
 
 @sizes.register
-def sizes_of_surplus(values: Surplus) -> tuple[int, int]:
+def sizes_of_surplus(values: SurplusValues) -> tuple[int, int]:
     """Those of the means."""
     return sizes(values.rewards)
 
 
 @num_missing.register
-def num_missing_surplus(values: Surplus) -> int:
+def num_missing_surplus(values: SurplusValues) -> int:
     """The mean rewards that are missing."""
     return num_missing(values.rewards)
 
 
 @is_sound.register
-def is_surplus_sound(values: Surplus, missing: int) -> bool:
+def is_surplus_sound(values: SurplusValues, missing: int) -> bool:
     """Whether both kinds of means are."""
     return is_sound(values.rewards, missing) and is_sound(values.times, 0) and abs(values.price) < np.inf
 
 
 @ready_values.register
-def ready_surplus(values: Surplus) -> Surplus:
+def ready_surplus(values: SurplusValues) -> SurplusValues:
     """Both kinds of means, for the same states and actions."""
-    ready = Surplus(ready_values(values.rewards), ready_values(values.times), finite("price", values.price))
+    ready = SurplusValues(
+        ready_values(values.rewards), ready_values(values.times), finite("price", values.price)
+    )
     if type(ready.rewards) is not type(ready.times) or sizes(ready.rewards) != sizes(ready.times):
         raise ValueError("the means of rewards and of durations must be of the same kind and size")
     return ready
 
 
 @emptied.register
-def emptied_surplus(values: Surplus) -> Surplus:
+def emptied_surplus(values: SurplusValues) -> SurplusValues:
     """All means are 0."""
-    return Surplus(emptied(values.rewards), emptied(values.times), 0.0)
+    return SurplusValues(emptied(values.rewards), emptied(values.times), 0.0)
 
 
 @actor.register
-def actor_of_surplus(values: Surplus) -> list[TileSet]:
+def actor_of_surplus(values: SurplusValues) -> list[TileSet]:
     """The rewards, and minus the price of the durations, which must be tiles."""
     rewards, times = actor(values.rewards), actor(values.times)
     assert isinstance(rewards, list)
@@ -165,48 +167,48 @@ def actor_of_surplus(values: Surplus) -> list[TileSet]:
 
 
 @restricted.register
-def restricted_surplus(values: Surplus, available: Flags) -> Surplus:
+def restricted_surplus(values: SurplusValues, available: Flags) -> SurplusValues:
     """Mean rewards of -inf for actions that are not available."""
     return replaced(values, rewards=restricted(values.rewards, available))
 
 
 @entries.register
-def entries_of_surplus(values: Surplus) -> Floats:
+def entries_of_surplus(values: SurplusValues) -> Floats:
     """A new array; writing into it changes nothing."""
     return entries(values.rewards) - values.price * entries(values.times)
 
 
 @maskable.register
-def maskable_surplus(values: Surplus) -> Floats:
+def maskable_surplus(values: SurplusValues) -> Floats:
     """The mean rewards, as the surpluses are computed anew."""
     return maskable(values.rewards)
 
 
 @reads_vectors.register
-def surplus_reads_vectors(values: Surplus) -> bool:
+def surplus_reads_vectors(values: SurplusValues) -> bool:
     """As its means do."""
     return reads_vectors(values.rewards)
 
 
 @checked_state.register
-def checked_state_of_surplus(values: Surplus, name: str, state: State) -> State:
+def checked_state_of_surplus(values: SurplusValues, name: str, state: State) -> State:
     """As its means do."""
     return checked_state(values.rewards, name, state)
 
 
 @rule(fallback=True)
-def _write_best(means: Values, values: Surplus, actions: Ints) -> None:
+def _write_best(means: Values, values: SurplusValues, actions: Ints) -> None:
     """Write nothing: for vectors there is no list of states."""
 
 
 @_write_best.register
-def _write_best_of_table(means: Table, values: Surplus, actions: Ints) -> None:
+def _write_best_of_table(means: Table, values: SurplusValues, actions: Ints) -> None:
     for state in range(len(actions)):
         actions[state] = best(values, state, 0.0)[0]
 
 
 @write_policy.register
-def write_policy_of_surplus(values: Surplus, actions: Ints) -> None:
+def write_policy_of_surplus(values: SurplusValues, actions: Ints) -> None:
     """The best action of every state that can be listed."""
     _write_best(values.rewards, values, actions)
 
@@ -254,7 +256,7 @@ class Chooser(Value, Protocol):
 
 
 @rule()
-def chosen_action(chooser: Chooser, values: Surplus, tried: Tried, state: State, rng: Stream) -> int:
+def chosen_action(chooser: Chooser, values: SurplusValues, tried: Tried, state: State, rng: Stream) -> int:
     """Return the next action."""
     raise no_rule("chosen_action", chooser)
 
@@ -281,7 +283,7 @@ def _least(tries: float, steps: float) -> float:
 
 @chosen_action.register(Decay, Linear)
 def chosen_by_epsilon(
-    exploration: Exploration, values: Surplus, tried: Tried, state: State, rng: Stream
+    exploration: Exploration, values: SurplusValues, tried: Tried, state: State, rng: Stream
 ) -> int:
     """Any action with probability epsilon, otherwise the best; one number decides, also between equally good actions."""
     u, epsilon = uniform(rng), chance(exploration)
@@ -297,7 +299,9 @@ def next_exploration(exploration: Exploration) -> Exploration:
 
 
 @chosen_action.register
-def chosen_by_thompson(chooser: Thompson, values: Surplus, tried: Tried, state: State, rng: Stream) -> int:
+def chosen_by_thompson(
+    chooser: Thompson, values: SurplusValues, tried: Tried, state: State, rng: Stream
+) -> int:
     """The largest draw; the first that was tried too seldom, if there is one."""
     chosen, highest, least = 0, -np.inf, _least(chooser.tries, tried.steps)
     for action in range(sizes(values)[1]):
@@ -311,7 +315,9 @@ def chosen_by_thompson(chooser: Thompson, values: Surplus, tried: Tried, state: 
 
 
 @chosen_action.register
-def chosen_by_bound(chooser: UpperBound, values: Surplus, tried: Tried, state: State, rng: Stream) -> int:
+def chosen_by_bound(
+    chooser: UpperBound, values: SurplusValues, tried: Tried, state: State, rng: Stream
+) -> int:
     """The largest bound; the first that was tried too seldom, if there is one."""
     chosen, highest, least = 0, -np.inf, _least(chooser.tries, tried.steps)
     for action in range(sizes(values)[1]):
@@ -338,7 +344,7 @@ def same_chooser(chooser: Chooser) -> Chooser:
 class Renewal(NamedTuple):
     """An agent that asks of each chance whether it is worth its time."""
 
-    values: Surplus
+    values: SurplusValues
     rate: Rate
     chooser: Chooser
     tried: Tried
@@ -409,7 +415,7 @@ def learn_renewal(
         earned, passed = read(rewards, state, chosen), max(read(times, state, chosen), 0.0)
     rate, carried = carry(agent.rate, agent.carried, earned, passed)
     return Renewal(
-        values=Surplus(rewards=rewards, times=times, price=value(rate)),
+        values=SurplusValues(rewards=rewards, times=times, price=value(rate)),
         rate=rate,
         chooser=next_chooser(agent.chooser),
         tried=Tried(
@@ -482,7 +488,7 @@ def _renewal(parts: Sequence[Values], given: Choice, rate: Rate | None) -> Renew
     rewards, times, visits, squares = parts
     chooser = given if isinstance(given, Thompson | UpperBound) else exploration_of(given)
     return Renewal(
-        values=Surplus(rewards, times, 0.0),
+        values=SurplusValues(rewards, times, 0.0),
         rate=estimator(Cumulative, None, rate),
         chooser=chooser,
         tried=Tried(visits, squares, 0.0, 0.0),

@@ -253,7 +253,7 @@ def policy(
     No environment is needed. Only differences between values have a meaning. --about prints the facts of the policy: its
     agent with all options, what it observes, and how long it was trained.
     """
-    from sojourn.deploy.files import about_lines
+    from sojourn.deploy.reading import about_lines
     from sojourn.exact.policy_files import SolvedPolicy
     from sojourn.learner.policy import LearnedPolicy
     from sojourn.learner.saved import load_policy

@@ -1,11 +1,11 @@
 """The public names, by the file that defines them."""
 
-from sojourn.deploy.files import load_policy
+from sojourn.deploy.interface import About, Policy
 from sojourn.deploy.monitor import Monitor
 from sojourn.deploy.networks import NetworkPolicy
-from sojourn.deploy.policy import About, Policy
+from sojourn.deploy.reading import load_policy
 from sojourn.deploy.tables import LabelPolicy, RandomisedPolicy, TablePolicy
-from sojourn.deploy.tiles import TilePolicy
+from sojourn.deploy.tiled import TilePolicy
 
 __all__ = [
     "About",

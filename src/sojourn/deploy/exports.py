@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn.data.files import write_bytes, write_text
-from sojourn.deploy.policy import packed
+from sojourn.deploy.interface import packed
 
 if TYPE_CHECKING:
     from sojourn.deploy.networks import NetworkPolicy

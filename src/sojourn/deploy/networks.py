@@ -25,7 +25,7 @@ from sojourn.data.files import JsonObject
 from sojourn.data.hints import check_kind
 from sojourn.data.numbers import shown
 from sojourn.deploy.exports import write_module, write_onnx
-from sojourn.deploy.policy import (
+from sojourn.deploy.interface import (
     VERSION,
     About,
     PackedArray,
@@ -36,7 +36,7 @@ from sojourn.deploy.policy import (
     packed,
     unpacked,
 )
-from sojourn.deploy.spaces import Actions, Flattener, Form, Points
+from sojourn.deploy.spaces import ActionForm, Actions, Flattener, Form
 from sojourn.rules.arrays import Floats, infinite
 
 FORMAT = "sojourn network policy"
@@ -118,7 +118,7 @@ class NetworkPolicy(Policy):
         self.layers = layers_of(network)
         self._kind = network.weights.dtype
         self._furthest = network.furthest
-        self.points = Points(actions) if actions["kind"] == "points" else None
+        self.points = ActionForm(actions) if actions["kind"] == "points" else None
         self._deviations = np.exp(network.weights[_in_layers(network.widths) :].astype(np.float64))
 
     def write(self, path: str | Path) -> None:

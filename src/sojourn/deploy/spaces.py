@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import numpy as np
 
 from sojourn.data.numbers import shown, unmasked
-from sojourn.deploy.policy import PackedArray, unpacked
+from sojourn.deploy.interface import PackedArray, unpacked
 from sojourn.rules.arrays import Floats
 
 
@@ -236,7 +236,7 @@ class PointActions(TypedDict):
 Actions: TypeAlias = NumberedActions | PointActions
 
 
-class Points:
+class ActionForm:
     """Gives points the form of an environment's actions: moved to the bounds, in its shape and type."""
 
     def __init__(self, form: PointActions) -> None:

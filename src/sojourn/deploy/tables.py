@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from sojourn.data.files import JsonObject
 from sojourn.data.hints import check_kind
 from sojourn.data.numbers import nearest, shown
-from sojourn.deploy.policy import VERSION, About, Policy, WithAbout, check_format, checked_mask
-from sojourn.deploy.states import MOST_STATES, Description, Tabulation, digits
+from sojourn.deploy.interface import VERSION, About, Policy, WithAbout, check_format, checked_mask
+from sojourn.deploy.tabulation import MOST_STATES, Description, Tabulation, digits
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 

@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
 from sojourn.data.numbers import shown, whole
-from sojourn.deploy.policy import Mask, checked_mask
+from sojourn.deploy.interface import Mask, checked_mask
 from sojourn.envs.protocol import Element, Environment, Info, Space, parts_of
 from sojourn.envs.reader import DurationSource, MaskSource, Reader, is_sum, reward_of
 from sojourn.rules.door import told

@@ -30,7 +30,7 @@ except ModuleNotFoundError:
 MOST_EVENTS = 1_000_000  # between two decisions; they take about a minute
 
 
-class Decision(NamedTuple):
+class NetworkDecision(NamedTuple):
     """A decision that the network waits for."""
 
     observation: Seen
@@ -75,7 +75,7 @@ class NetworkDecisions(Ledger):
     ) -> None:
         Ledger.__init__(self, rng, observed, allowed, episode)
         self._here, self._there = threading.Semaphore(0), threading.Semaphore(0)  # which thread may run
-        self._asked: Decision | None = None
+        self._asked: NetworkDecision | None = None
         self._answer: Seen = None
         self._failure: BaseException | None = None
         self._closed = False
@@ -102,7 +102,9 @@ class NetworkDecisions(Ledger):
             raise RuntimeError(
                 "decide was called outside the network; call it where Ciw calls your functions"
             )
-        self._asked = Decision(self._observed(observation), None if mask is None else self._allowed(mask))
+        self._asked = NetworkDecision(
+            self._observed(observation), None if mask is None else self._allowed(mask)
+        )
         self._here.release()
         self._there.acquire()
         if self._closed:
@@ -111,7 +113,7 @@ class NetworkDecisions(Ledger):
 
     # --- For the environment ---
 
-    def until_asked(self) -> Decision:
+    def until_asked(self) -> NetworkDecision:
         """Go on until a decision is asked for."""
         self._asked = None
         with _drawing(self):
@@ -126,7 +128,7 @@ class NetworkDecisions(Ledger):
         assert self._asked is not None
         return self._asked
 
-    def answer(self, decision: Decision, action: Seen) -> None:
+    def answer(self, decision: NetworkDecision, action: Seen) -> None:
         """Keep the action for the call that asked for it."""
         self._answer = action
 

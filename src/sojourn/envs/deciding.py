@@ -27,7 +27,7 @@ Seen: TypeAlias = Any  # an observation or an action, of any space
 Choices: TypeAlias = NDArray[np.int8]  # a 1 for each action that is allowed
 
 
-class Asked(Protocol):
+class OpenDecision(Protocol):
     """A decision that a simulation waits for."""
 
     observation: Seen
@@ -135,7 +135,7 @@ class Deciding(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
     sim: Any  # of the episode; there is none before the first reset
 
-    _decision: Asked | None = None  # the one that waits for an action
+    _decision: OpenDecision | None = None  # the one that waits for an action
     _episode = 0  # since the last seed
     _still = 0  # decisions since time last passed
     _has_warned = False  # of an action that was not allowed
@@ -188,7 +188,7 @@ class Deciding(gymnasium.Env[Any, Any]):
         self._decision = decision
         return decision.observation, reward, False, False, self._info(decision, {"duration": duration})
 
-    def _info(self, decision: Asked, info: Info) -> Info:
+    def _info(self, decision: OpenDecision, info: Info) -> Info:
         info["clock"] = float(self.sim.now)
         if decision.mask is not None:
             info["action_mask"] = decision.mask.copy()

@@ -12,7 +12,7 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import shown, whole, within
-from sojourn.deploy.policy import checked_mask
+from sojourn.deploy.interface import checked_mask
 from sojourn.envs.epochs import MOST_STEPS, Epochs, Outcome, as_flag
 from sojourn.envs.protocol import Environment
 from sojourn.envs.reader import DurationSource, MaskSource

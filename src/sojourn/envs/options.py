@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.intra_option import Courses
 from sojourn.data.numbers import probability, shown, within
-from sojourn.deploy.states import Tabulation
+from sojourn.deploy.tabulation import Tabulation
 from sojourn.envs.epochs import Act, Epochs, Outcome, as_flag, most_steps
 from sojourn.envs.protocol import Environment, Space, element_reader
 from sojourn.envs.reader import DurationSource, MaskSource, is_listed

@@ -29,10 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks
 from sojourn.data.numbers import positive, shown, unmasked
-from sojourn.deploy.policy import checked_mask, packed
+from sojourn.deploy.interface import checked_mask, packed
 from sojourn.deploy.spaces import Actions as ActionForm
 from sojourn.deploy.spaces import Form
-from sojourn.deploy.states import Tabulation
+from sojourn.deploy.tabulation import Tabulation
 from sojourn.envs.protocol import FORBIDDEN, Element, Environment, Info, Space, element_reader
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.rules.arrays import Flags, Floats

@@ -3,7 +3,7 @@
 An observation made of finitely many choices has a number already: the choices are its digits, the first one the most
 significant. A continuous part, a Box, has none until it is cut into bins, and the user must say how.
 
-`tabulate` turns a Gymnasium space into a description, which is plain data, and a `Tabulation` (`sojourn.deploy.states`) turns
+`tabulate` turns a Gymnasium space into a description, which is plain data, and a `Tabulation` (`sojourn.deploy.tabulation`) turns
 a description into the function from observations to numbers. It is the same for the same space and bins, so values learned with one
 tabulation are not used with another.
 """
@@ -20,7 +20,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sojourn.data.numbers import shown, unmasked, whole
-from sojourn.deploy.states import MOST_STATES, ArrayStates, BoxStates, Description, Tabulation, size_of
+from sojourn.deploy.tabulation import MOST_STATES, ArrayStates, BoxStates, Description, Tabulation, size_of
 from sojourn.envs.protocol import Space
 
 # A number of bins; a list with a number or the edges for each dimension; or bins for each part of a space.

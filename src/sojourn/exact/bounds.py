@@ -42,7 +42,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sojourn.data.names import users_constructor
-from sojourn.deploy.policy import About, version
+from sojourn.deploy.interface import About, version
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class

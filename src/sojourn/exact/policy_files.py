@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.data.files import write_text
-from sojourn.deploy.policy import VERSION, About
+from sojourn.deploy.interface import VERSION, About
 from sojourn.deploy.tables import SOLVED, RandomisedPolicy, SolvedFile
 from sojourn.models.chain import PolicyLike, by_number, chain_of
 from sojourn.rules.door import told

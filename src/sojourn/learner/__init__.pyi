@@ -1,7 +1,7 @@
 """The public names, by the file that defines them."""
 
 from sojourn.learner.best import BestPolicy
-from sojourn.learner.comparing import Comparison, RuleSearch
+from sojourn.learner.comparing import RuleComparison, RuleSearch
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.history import checkpoints
 from sojourn.learner.learner import Learner
@@ -12,10 +12,10 @@ from sojourn.learner.watch import tensorboard
 
 __all__ = [
     "BestPolicy",
-    "Comparison",
     "Evaluation",
     "LearnedPolicy",
     "Learner",
+    "RuleComparison",
     "RuleSearch",
     "Verdict",
     "checkpoints",

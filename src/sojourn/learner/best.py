@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.protocol import Memory
 from sojourn.data.hints import check_kind
-from sojourn.deploy.policy import About
+from sojourn.deploy.interface import About
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element
 from sojourn.learner.driver import Choose, Driver, TableDriver
@@ -38,14 +38,14 @@ _SHARE = 2.0  # a round of choosing takes this many times as long as measuring t
 Follow = Callable[[Choose, float, int], MicroBatches]
 
 
-class KeptPolicy(TypedDict):
+class EarlierPolicy(TypedDict):
     """A policy after some steps of training."""
 
     steps: int
     policy: Memory
 
 
-class Choice(NamedTuple):
+class ChosenPolicy(NamedTuple):
     """Which policy is the best, and how that was found; `considered` has a row for each candidate."""
 
     steps: int
@@ -60,9 +60,9 @@ class SavedPast(TypedDict):
 
     due: int
     distance: int
-    kept: list[KeptPolicy]
+    kept: list[EarlierPolicy]
     best: dict[str, Any] | None
-    leader: KeptPolicy | None
+    leader: EarlierPolicy | None
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Past:
 
     due: int = _FIRST_DISTANCE  # the step at which the next one is kept
     distance: int = _FIRST_DISTANCE
-    kept: list[KeptPolicy] = field(default_factory=list)
-    choice: Choice | None = None
-    leader: KeptPolicy | None = None  # the policy of the best evaluation in training, if there were any
+    kept: list[EarlierPolicy] = field(default_factory=list)
+    choice: ChosenPolicy | None = None
+    leader: EarlierPolicy | None = None  # the policy of the best evaluation in training, if there were any
 
     def note(self, driver: Driver) -> None:
         """Keep the present policy, if that is due."""
@@ -88,7 +88,7 @@ class Past:
                 self.distance *= 2
         self.due = (steps // self.distance + 1) * self.distance
 
-    def candidates(self, driver: Driver) -> list[KeptPolicy]:
+    def candidates(self, driver: Driver) -> list[EarlierPolicy]:
         """Return the policies to choose from; the last of them is the present one, if it is sound."""
         now, found = driver.totals.steps, list(self.kept)
         if self.choice is not None:
@@ -137,10 +137,10 @@ class Past:
         for one in saved["kept"] + ([] if leader is None else [leader]):
             driver.chooser(one["policy"])  # or says why it does not fit
         if best is not None:
-            fields = {name: best[name] for name in Choice._fields}
+            fields = {name: best[name] for name in ChosenPolicy._fields}
             fields |= {"evaluation": Evaluation(**best["evaluation"])}
             fields |= {"considered": pl.DataFrame(best["considered"], schema=_COLUMNS)}
-            choice = Choice(**fields)
+            choice = ChosenPolicy(**fields)
             driver.chooser(choice.policy)
         if min(saved["due"], saved["distance"]) < 1:
             raise ValueError("its past policies have impossible steps")
@@ -165,7 +165,7 @@ class BestPolicy:
     (0, 10.0, [1000, 1500])
     """
 
-    def __init__(self, driver: Driver, choice: Choice, seed: int = 0) -> None:
+    def __init__(self, driver: Driver, choice: ChosenPolicy, seed: int = 0) -> None:
         self._driver, self._choice = driver, choice
         drawn = choice.evaluation.actions == "drawn"
         self._choose = driver.chooser(choice.policy, seed) if drawn else driver.acting(choice.policy)
@@ -250,7 +250,7 @@ def _size(policy: Memory) -> int:
 class _Candidate:
     """A policy that may be the best, acting in one way, and what it has earned so far."""
 
-    def __init__(self, one: KeptPolicy, actions: str, choose: Choose) -> None:
+    def __init__(self, one: EarlierPolicy, actions: str, choose: Choose) -> None:
         self.steps, self.policy, self.actions, self.choose = one["steps"], one["policy"], actions, choose
         self.reward = self.duration = 0.0
 
@@ -263,7 +263,7 @@ class _Candidate:
 
 def found_best(
     driver: Driver, past: Past, follow: Follow, duration: float, seed: int, ways: Sequence[str], level: float
-) -> Choice:
+) -> ChosenPolicy:
     """Find the best of the kept policies and the present one, and measure it for the time `duration`."""
     seeds = np.random.SeedSequence([seed, 33])  # unlike those that people give to other evaluations
     kept = past.candidates(driver)
@@ -292,7 +292,7 @@ def found_best(
     measured = evaluation(follow(best.choose, duration, _next(seeds)), level, best.actions)
     rows = [(one.steps, one.actions, one.rate, one.duration) for one in everyone]
     considered = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
-    return Choice(best.steps, best.policy, measured, considered, driver.totals.steps)
+    return ChosenPolicy(best.steps, best.policy, measured, considered, driver.totals.steps)
 
 
 def time_needed(driver: Driver, past: Past, duration: float, ways: Sequence[str]) -> float:

@@ -26,13 +26,12 @@ from scipy.special import stdtrit
 from sojourn.data.numbers import finite, listed, shown, unmasked, whole, within
 from sojourn.envs.protocol import Element
 from sojourn.envs.reader import Reader, TableReader
-from sojourn.learner.best import BestPolicy
 from sojourn.learner.driver import Choose
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.long_run import MicroBatches
 
 
-class Acting(Protocol):
+class ActingPolicy(Protocol):
     """A policy that acts, such as one that `load_policy` returns, or a `Learner`."""
 
     def act(self, obs: Any, action_mask: Any = None) -> Any:
@@ -41,7 +40,7 @@ class Acting(Protocol):
 
 # A user's rule: a function of the observation, a mapping from observations to actions, an action for each state, or
 # anything that acts.
-GivenPolicy: TypeAlias = "Callable[[Any], Any] | Mapping[Any, int] | Sequence[int] | Ints | Acting"
+GivenPolicy: TypeAlias = "Callable[[Any], Any] | Mapping[Any, int] | Sequence[int] | Ints | ActingPolicy"
 Range: TypeAlias = tuple[int, int] | tuple[float, float]
 Parameters: TypeAlias = dict[str, int | float]
 Follow: TypeAlias = Callable[..., tuple[MicroBatches, float]]  # a rule, how long, the seed; as `followed`
@@ -52,7 +51,7 @@ _AROUND = 1.5  # distances between candidates, on each side of a winner, that th
 _CLOSE = 0.02  # of a range of real numbers, next to its ends
 
 
-class Comparison(NamedTuple):
+class RuleComparison(NamedTuple):
     """How much more a rule earns per unit time than another one, with the same seeds.
 
     `rate` and `other` are what they earn, in the mean of the seeds; the `difference` has a confidence interval from
@@ -111,7 +110,7 @@ class RuleSearch(NamedTuple):
     high: float
     level: float
     seeds: int
-    learned: Comparison | None
+    learned: RuleComparison | None
     tried: tuple[Trial, ...]
     at_end: tuple[str, ...]
 
@@ -138,8 +137,9 @@ class RuleSearch(NamedTuple):
 
 def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
     """Return a user's rule in a form that can be followed, or raise an error that says what is wrong with it."""
-    if isinstance(given, BestPolicy):
-        return given.to_follow(0)
+    follow: Any = getattr(given, "to_follow", None)  # a learner's best policy has it
+    if callable(follow):
+        return cast("Choose", follow(0))
     act: Any = getattr(given, "act", None)
     if not isinstance(reader, TableReader):
         if callable(act):
@@ -212,12 +212,12 @@ def rate_with(follow: Follow, rule: Choose, seed: int, duration: float) -> float
     return run.reward / run.duration
 
 
-def paired(rates: Floats, level: float) -> Comparison:
+def paired(rates: Floats, level: float) -> RuleComparison:
     """Return the comparison of two rules from their rates, an array of seeds by rules."""
     off = rates - rates.mean(axis=0)
     size = math.sqrt(float((off[:, 0] ** 2).sum() * (off[:, 1] ** 2).sum()))
     difference, half = student(rates[:, 0] - rates[:, 1], level)
-    return Comparison(
+    return RuleComparison(
         float(rates[:, 0].mean()),
         float(rates[:, 1].mean()),
         difference,

@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.data.numbers import positive, proper_fraction, shown, whole
-from sojourn.deploy.policy import About
-from sojourn.deploy.states import Tabulation
+from sojourn.deploy.interface import About
+from sojourn.deploy.tabulation import Tabulation
 from sojourn.envs.places import Trace, exact_model, places_of
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
@@ -46,10 +46,10 @@ from sojourn.learner.choice import (
     with_courses,
 )
 from sojourn.learner.comparing import (
-    Comparison,
     GivenPolicy,
     Parameters,
     Range,
+    RuleComparison,
     RuleSearch,
     chooser,
     paired,
@@ -533,7 +533,7 @@ class Learner:
         env: EnvironmentSource | None = None,
         level: float = 0.95,
         progress: bool = False,
-    ) -> Comparison:
+    ) -> RuleComparison:
         """Return how much more one rule earns per unit time than another one, followed with the same seeds.
 
         A rule is a function of the observation, a mapping from observations to actions, an action for each state, a policy

@@ -16,12 +16,12 @@ import polars as pl
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.data.files import write_text
 from sojourn.data.numbers import shown
+from sojourn.deploy.interface import About, version
 from sojourn.deploy.networks import Network, NetworkPolicy
-from sojourn.deploy.policy import About, version
 from sojourn.deploy.spaces import Actions, Form, actions_in_words, form_in_words
-from sojourn.deploy.states import Tabulation, digits
 from sojourn.deploy.tables import TablePolicy
-from sojourn.deploy.tiles import TilePolicy
+from sojourn.deploy.tabulation import Tabulation, digits
+from sojourn.deploy.tiled import TilePolicy
 from sojourn.envs.reader import TableReader
 from sojourn.learner.facts import OURS, Recipe, recipe_of_agent
 from sojourn.learner.table_agent import HiddenActions

@@ -21,13 +21,13 @@ from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.data.hints import check_kind, is_of_kind
 from sojourn.data.numbers import shown, whole, within
-from sojourn.deploy import files, tables
+from sojourn.deploy import reading, tables
+from sojourn.deploy.interface import About, Policy
 from sojourn.deploy.networks import NetworkPolicy
-from sojourn.deploy.policy import About, Policy
 from sojourn.deploy.spaces import Actions, Form, form_in_words
-from sojourn.deploy.states import Description, Tabulation
 from sojourn.deploy.tables import LabelPolicy
-from sojourn.deploy.tiles import TilePolicy
+from sojourn.deploy.tabulation import Description, Tabulation
+from sojourn.deploy.tiled import TilePolicy
 from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
@@ -235,7 +235,11 @@ def read(
         raise ValueError(f"{path}: its options ask for an agent that is larger than the memory") from None
 
 
-_KINDS: dict[str, type[Policy]] = {**files.KINDS, tables.LEARNED: LearnedPolicy, tables.SOLVED: SolvedPolicy}
+_KINDS: dict[str, type[Policy]] = {
+    **reading.KINDS,
+    tables.LEARNED: LearnedPolicy,
+    tables.SOLVED: SolvedPolicy,
+}
 AnyPolicy: TypeAlias = LearnedPolicy | SolvedPolicy | LabelPolicy | NetworkPolicy | TilePolicy
 
 
@@ -259,7 +263,7 @@ def load_policy(path: str | Path, seed: int = 0) -> AnyPolicy:
     """
     path = Path(path)
     if path.suffix == ".json":
-        return files.read(path, seed, _KINDS)  # type: ignore[return-value] # the classes that are listed there
+        return reading.read(path, seed, _KINDS)  # type: ignore[return-value] # the classes that are listed there
     if path.suffix == ".csv":
         raise ValueError(f"{path} is a table for people; write the policy as a .json file and load that")
     contents, is_network = _contents(path)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sojourn.agents.protocol import Agent, draw, learn, learns_inside, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import Table, entries, maskable, read, sizes
 from sojourn.data.numbers import shown, within
-from sojourn.deploy.policy import Mask, checked_mask
+from sojourn.deploy.interface import Mask, checked_mask
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.kernel import gradually, kernel

@@ -51,7 +51,7 @@ from sojourn.agents.values.protocol import (
     write_policy,
 )
 from sojourn.data.numbers import finite, shown, unmasked, whole
-from sojourn.deploy.tiles import TileSet
+from sojourn.deploy.tiled import TileSet
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.random import word_at

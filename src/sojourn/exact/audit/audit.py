@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import fraction
-from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
+from sojourn.exact.audit.frontier import Line, RateFrontier, frontier, greedy_line, interval
 from sojourn.exact.audit.limits import size_of, steps_of
 from sojourn.exact.audit.lock_in import PolicySearch, SelfConfirming, followed
 from sojourn.exact.audit.step_sizes import LongRun
@@ -158,7 +158,7 @@ class Audit:
     def __iter__(self) -> Iterator[Limit]:
         return iter(self.limits)
 
-    def frontier(self) -> Frontier:
+    def frontier(self) -> RateFrontier:
         """Return F, the largest mean of r - rate d per step that any policy has, over the rates of interest."""
         rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
         finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]

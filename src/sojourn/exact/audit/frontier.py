@@ -72,7 +72,7 @@ class Point(NamedTuple):
         return self.line.at(self.rate)
 
 
-class Frontier(NamedTuple):
+class RateFrontier(NamedTuple):
     """F between two rates: its ends and corners, and the gain of the policy that is greedy to the right of each."""
 
     rate: Floats
@@ -103,7 +103,7 @@ def interval(model: SMDP, best: Solution) -> tuple[float, float]:
     return _end(model, tied, sign=1.0), _end(model, tied, sign=-1.0)
 
 
-def frontier(model: SMDP, low: float, high: float) -> Frontier:
+def frontier(model: SMDP, low: float, high: float) -> RateFrontier:
     """Return F from one rate to another.
 
     All values are exact. If F has very many corners, not all of them are returned; points between them stand for the
@@ -111,7 +111,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
 
     >>> from sojourn.models.problems import long_shot
     >>> frontier(long_shot(), 0.0, 6.0)
-    Frontier(rate=array([0.        , 2.33333333, 6.        ]), value=array([12.        ,  2.66666667, -1.        ]), gain=array([3., 5., 5.]))
+    RateFrontier(rate=array([0.        , 2.33333333, 6.        ]), value=array([12.        ,  2.66666667, -1.        ]), gain=array([3., 5., 5.]))
     """
     first, last = Point(low, greedy_line(model, low)), Point(high, greedy_line(model, high))
     points = {low: first.line, high: last.line}
@@ -133,7 +133,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
         points |= {left.rate: left.line, right.rate: right.line}
     rates = sorted(points)
     values = [points[rate].at(rate) for rate in rates]
-    return Frontier(np.array(rates), np.array(values), np.array([points[rate].gain for rate in rates]))
+    return RateFrontier(np.array(rates), np.array(values), np.array([points[rate].gain for rate in rates]))
 
 
 def _unknown(left: Point, right: Point) -> float:

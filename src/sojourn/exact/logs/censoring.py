@@ -49,7 +49,7 @@ class Unfinished(NamedTuple):
     )
 
 
-class Curve(NamedTuple):
+class SurvivalCurve(NamedTuple):
     """The product-limit estimators of several pairs, row by row.
 
     Rows are ordered by pair and duration; a *block* has the rows of a pair with the same duration.
@@ -90,7 +90,7 @@ class Curve(NamedTuple):
         return np.asarray(off - (steps[self.block] - before[self.group]))
 
 
-def curve_of(pair: Ints, duration: Floats, ended: Flags) -> Curve:
+def curve_of(pair: Ints, duration: Floats, ended: Flags) -> SurvivalCurve:
     """Return the curves of the pairs that have censored rows. Rows that end come before those censored at the same duration."""
     has = np.zeros(int(pair.max()) + 1, dtype=bool)
     has[pair[~ended]] = True
@@ -113,7 +113,7 @@ def curve_of(pair: Ints, duration: Floats, ended: Flags) -> Curve:
     left[over] = 0.0
     weight = np.where(ends, (before / at_risk)[block], 0.0)
     last = np.append(block[first][1:], len(head)) - 1
-    return Curve(
+    return SurvivalCurve(
         rows, group, first, count, ends, weight, block, head, at_risk.astype(np.float64), left, left[last]
     )
 
@@ -125,7 +125,7 @@ class Ends(NamedTuple):
     cell: Ints  # of each row, -1 if it did not end
     reward: Floats
     duration: Floats
-    curve: Curve
+    curve: SurvivalCurve
     excess: Floats  # by group: how much longer its tail may last
     earning: Floats  # by group: what is earned per unit of time
 
@@ -178,14 +178,14 @@ def completed(
     return Ends(known.ended, cell, rewards, durations, curve, excess, earning), weight
 
 
-def _by_curve(curve: Curve, values: Floats, tail: Floats) -> Floats:
+def _by_curve(curve: SurvivalCurve, values: Floats, tail: Floats) -> Floats:
     """Return completed values by the product-limit estimator; `tail` are the values of rows that outlast the others."""
     mean = curve.sums(curve.weight * values) + curve.tail * tail
     off = np.where(curve.ended, values, 0.0)
     return np.asarray(mean[curve.group] + curve.watched[curve.group] * curve.influences(off, tail))
 
 
-def _residual(curve: Curve, lasts: Floats, watched: Floats) -> Floats:
+def _residual(curve: SurvivalCurve, lasts: Floats, watched: Floats) -> Floats:
     """Return how much longer a row lasts that has lasted as long as it was watched, by a Weibull law fitted to each group."""
     lasts = _above_zero(lasts)
     ended = curve.ended.astype(np.float64)
@@ -204,7 +204,7 @@ def _above_zero(lasts: Floats) -> Floats:
     return np.maximum(lasts, 0.5 * float(positive.min()) if positive.size else 1.0)
 
 
-def _by_law(curve: Curve, lasts: Floats, *, weibull: bool) -> Floats:
+def _by_law(curve: SurvivalCurve, lasts: Floats, *, weibull: bool) -> Floats:
     """Return completed durations by a law fitted to each group: its mean, and what each row adds to that."""
     group, ended = curve.group, curve.ended.astype(np.float64)
     ends = curve.sums(ended)
@@ -229,7 +229,7 @@ def _by_law(curve: Curve, lasts: Floats, *, weibull: bool) -> Floats:
     return np.asarray(mean[group] + curve.watched[group] * adds)
 
 
-def _shapes(curve: Curve, logs: Floats, ended: Floats, ends: Floats) -> Floats:
+def _shapes(curve: SurvivalCurve, logs: Floats, ended: Floats, ends: Floats) -> Floats:
     """Return the shapes of Weibull laws by maximum likelihood: 1/k + mean log of ends = weighted mean log, by halving."""
     group = curve.group
     off = logs - np.maximum.reduceat(logs, curve.first)[group]

@@ -37,7 +37,7 @@ from sojourn.exact.logs.fit import (
     worth,
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
-from sojourn.exact.logs.limits import within
+from sojourn.exact.logs.log_limits import within
 from sojourn.exact.logs.markov import MarkovCheck, checked
 from sojourn.exact.logs.when import When, starts
 from sojourn.exact.operators import first_best
@@ -369,7 +369,7 @@ class Log:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
 
         With `limits` on amounts (`sojourn.exact.at_most`, `at_least`) it is one that also very probably keeps these; if the behaviour
-        does not keep them, it need not be better. `sojourn.exact.logs.improve` and `sojourn.exact.logs.limits` describe the method.
+        does not keep them, it need not be better. `sojourn.exact.logs.improve` and `sojourn.exact.logs.log_limits` describe the method.
         """
         level, fit, behaviour = proper_fraction("level", level), self.fit, self._behaviour(level)
         limits = checked_limits(limits)

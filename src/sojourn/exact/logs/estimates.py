@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from sojourn.data.names import users_constructor
-from sojourn.deploy.policy import About, version
+from sojourn.deploy.interface import About, version
 from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.cycles import Weighted

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.data.files import JsonObject
 from sojourn.data.hints import check_kind
-from sojourn.deploy.policy import (
+from sojourn.deploy.interface import (
     VERSION,
     About,
     PackedArray,

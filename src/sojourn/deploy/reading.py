@@ -8,8 +8,8 @@ from typing import Any
 
 from sojourn.data.files import load_json
 from sojourn.data.numbers import listed, shown
-from sojourn.deploy import networks, tables, tiles
-from sojourn.deploy.policy import About, Policy
+from sojourn.deploy import networks, tables, tiled
+from sojourn.deploy.interface import About, Policy
 from sojourn.rules.door import told
 
 KINDS: dict[str, type[Policy]] = {
@@ -17,7 +17,7 @@ KINDS: dict[str, type[Policy]] = {
     tables.SOLVED: tables.RandomisedPolicy,
     tables.BY_LABEL: tables.LabelPolicy,
     networks.FORMAT: networks.NetworkPolicy,
-    tiles.FORMAT: tiles.TilePolicy,
+    tiled.FORMAT: tiled.TilePolicy,
 }
 
 
