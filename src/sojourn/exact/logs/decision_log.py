@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
 from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
@@ -451,13 +452,15 @@ class Log:
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:
         return dict(zip(self.states, values, strict=True))
 
-    def evaluate(self, policy: Policy, level: float = 0.95) -> LogEvaluation:
-        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}.
+    def evaluate(self, policy: Policy | LabelPolicy, level: float = 0.95) -> LogEvaluation:
+        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}, or from a log's policy file.
 
         A state that is not mentioned keeps its behaviour. In each state the policy may only take actions that the log took
         there.
         """
         level, fit = proper_fraction("level", level), self.fit
+        if isinstance(policy, LabelPolicy):
+            policy = policy.actions
         share = self._shares(policy)
         found = worth(fit, share)
         gain, low, high = self._interval(found, policy, level)
