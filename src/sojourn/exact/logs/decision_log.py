@@ -166,10 +166,10 @@ class Log:
         2.0
         """
         log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
-        summed: Log = log.of_sums(products, count)
+        summed: Log = log._of_sums(products, count)
         return summed
 
-    def of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
+    def _of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
         """Turn this log, whose rows are sums, into the log that they are sums of, and return it."""
         after, count = self._columns.rows.next_state, count[self._kept]
         self._products = {pair: sums[self._kept] for pair, sums in products.items()}
