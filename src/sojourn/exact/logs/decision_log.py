@@ -166,7 +166,7 @@ class Log:
         2.0
         """
         log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
-        summed: Log = log._of_sums(products, count)
+        summed: Log = log._of_sums(products, count)  # noqa: SLF001 - its own class
         return summed
 
     def _of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
