@@ -231,7 +231,7 @@ class Thompson(NamedTuple):
 
     `scale` multiplies standard errors; an action is also tried `tries` times the squared logarithm of the steps, whatever it is worth.
 
-    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).exploration.scale
+    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).chooser.scale
     0.5
     """
 
@@ -243,7 +243,7 @@ class Thompson(NamedTuple):
 class UpperBound(NamedTuple):
     """Takes the action whose surplus may be the largest, by its standard error (Auer, Cesa-Bianchi and Fischer 2002).
 
-    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).exploration.tries
+    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).chooser.tries
     0.0
     """
 
