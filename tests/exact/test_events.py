@@ -175,7 +175,7 @@ def test_repeated_rows_are_left_out() -> None:
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: read(unit=[1, 2, 3, 4, 5]), 'every row is censored: 5 units have one row each, and what follows is not known; say it by ends="renew" or ends="continue", or give units with more rows'),
     (lambda: read(time=["2024-01-01T00:00Z", "2024-01-02 00:00+02:00", "2024-01-03T00:00", "2024-01-04", "2024-01-05"]), "the column 'time' of the log mixes time zones: 2 rows have a zone and 3 have none; give all of them one, or none"),
-    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are no times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
+    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are not times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
     (lambda: read(state=[0.1, 0.2, 0.3, 0.4, 0.5]), "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column of measurements must be cut into bins (sj.bins)"),
     (lambda: read(per="fortnight"), "per is 'fortnight'; it must be one of second, minute, hour, day, week, month, year"),
     (lambda: sj.read_events(EVENTS, time="tine"), "the log has no column 'tine' for the time; did you mean 'time'?"),

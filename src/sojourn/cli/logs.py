@@ -75,7 +75,7 @@ def log(  # every column of a log is an option
     until: Annotated[
         str | None,
         typer.Option(
-            help="Events: time at which units were last watched, or its column; last rows are then longer than that."
+            help="Events: time at which units were last watched, or its column; last rows then last longer than that."
         ),
     ] = None,
     censored: Annotated[

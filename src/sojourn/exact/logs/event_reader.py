@@ -185,7 +185,7 @@ def _from_text(texts: pl.Series) -> pl.Series:
     found = pl.select(pl.coalesce(parsed)).to_series().dt.timestamp("us").cast(pl.Float64) / 1e6
     if found.is_null().all() and not texts.is_null().all():
         raise ValueError(
-            f"the column {texts.name!r} of the log has texts such as {texts.drop_nulls()[0]!r}, which are no times of ISO 8601; write "
+            f"the column {texts.name!r} of the log has texts such as {texts.drop_nulls()[0]!r}, which are not times of ISO 8601; write "
             "them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"
         )
     with_zone, without = int(zoned.sum()), int((~zoned & found.is_not_null()).sum())
