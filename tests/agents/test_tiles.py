@@ -12,7 +12,7 @@ import sojourn as sj
 from counting import Counted
 from site_builder import loaded
 from sojourn.agents.values.protocol import best, move, nth_available, read
-from sojourn.agents.values.tiles import bounds_of, box_of, noted, tiled
+from sojourn.agents.values.tiles import bounds_of, box_of, noted, tiled, tilings_of
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.random import streams
 from sojourn.rules.values import same
@@ -24,13 +24,17 @@ fleet = loaded("fleet")
 class Naive:
     """Tile coding as one would write it down: a dictionary from (action, tiling, tile) to a weight."""
 
-    def __init__(self, low: Any, high: Any, tilings: int, tiles: int) -> None:
+    def __init__(self, low: Any, high: Any, tilings: int, tiles: int, pairs: bool = True) -> None:
         self.low, self.high, self.weights = np.array(low), np.array(high), dict[Any, float]()
-        everything = tuple(range(len(self.low)))
-        self.groups = [(everything, tiles)]
-        if len(everything) > 2:
-            self.groups = [*(((i,), tiles) for i in everything), (everything, 2)]
-        self.tilings = tilings
+        n, everything = len(self.low), tuple(range(len(self.low)))
+        self.groups = [(everything, tiles, tilings)]
+        if n > 2:
+            alone, two = (tilings // 2, tilings // (n - 1)) if pairs and n <= tilings + 1 else (tilings, 0)
+            self.groups = [
+                *(((i,), tiles, alone) for i in everything),
+                *(((i, j), tiles, two) for i in everything for j in everything if i < j),
+                (everything, 2, tilings),
+            ]
 
     def tiles(self, state: Any) -> list[Any]:
         x = np.clip((np.array(state) - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -38,13 +42,10 @@ class Naive:
             (
                 entries,
                 k,
-                *(
-                    math.floor(x[i] * along + k * (2 * j + 1) / self.tilings % 1.0)
-                    for j, i in enumerate(entries)
-                ),
+                *(math.floor(x[i] * along + k * (2 * j + 1) / tilings % 1.0) for j, i in enumerate(entries)),
             )
-            for entries, along in self.groups
-            for k in range(self.tilings)
+            for entries, along, tilings in self.groups
+            for k in range(tilings)
         ]
 
     def read(self, state: Any, action: int) -> float:
@@ -56,13 +57,25 @@ class Naive:
             self.weights[action, tile] = self.weights.get((action, tile), 0.0) + amount / len(found)
 
 
-@pytest.mark.parametrize(("inputs", "memory"), [(1, 65_536), (2, 65_536), (4, 65_536), (4, 512), (2, 512)])
-def test_tiles_are_those_of_the_oracle(inputs: int, memory: int) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "memory", "pairs"),
+    [
+        (1, 65_536, True),
+        (2, 65_536, True),
+        (4, 65_536, True),
+        (4, 65_536, False),
+        (4, 512, True),
+        (2, 512, True),
+    ],
+)
+def test_tiles_are_those_of_the_oracle(inputs: int, memory: int, pairs: bool) -> None:
     """Dense values are the oracle's; hashed ones are, too, as long as no two tiles share a place."""
     rng = np.random.default_rng(inputs)
     low, high = np.full(inputs, -1.0), np.full(inputs, 3.0)
-    values = tiled(sj.worlds.Bounds(tuple(low), tuple(high)), 3, tilings=8, tiles=8, memory=memory)
-    oracle = Naive(low, high, 8, 8)
+    values = tiled(
+        sj.worlds.Bounds(tuple(low), tuple(high)), 3, tilings=8, tiles=8, memory=memory, pairs=pairs
+    )
+    oracle = Naive(low, high, 8, 8, pairs)
     moves = 200 if memory > 1000 else 1
     for _ in range(moves):
         state, action, amount = (
@@ -81,6 +94,31 @@ def test_tiles_are_those_of_the_oracle(inputs: int, memory: int) -> None:
             expected, abs=1e-12
         )
         assert best(values, state, 0.0)[1] == pytest.approx(max(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_values_of_two_entries_together_are_learned(pairs: bool) -> None:
+    """Tilings of pairs learn a product of two of four entries; without them, half of its variance of 0.2 remains."""
+    rng = np.random.default_rng(0)
+    values: Any = tiled(
+        bounds_of(4, ([-1.0] * 4, [1.0] * 4)), 1, tilings=8, tiles=8, memory=65_536, pairs=pairs
+    )
+    missed = []
+    for state in map(tuple, rng.uniform(-1.0, 1.0, (8000, 4))):
+        error = math.cos(4.0 * state[0]) * math.cos(4.0 * state[2]) - read(values, state, 0)
+        values = move(values, state, 0, 0.2 * error)
+        missed.append(error**2)
+    assert (np.mean(missed[-1000:]) < 0.06) == pairs
+
+
+def test_there_are_no_more_tiles_with_pairs_than_without() -> None:
+    """A step looks at no more weights than it would without the tilings of pairs, which end where there are too many."""
+    for inputs in range(1, 20):
+        for tilings in (1, 2, 3, 8, 16):
+            with_pairs, without = (tilings_of(inputs, tilings, 2, pairs) for pairs in (True, False))
+            assert len(with_pairs.tiles) <= len(without.tiles)
+            if inputs > tilings + 1:
+                assert same(with_pairs, without)
 
 
 def test_the_box_is_made_of_what_was_seen() -> None:

@@ -490,6 +490,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     bounds: Sides | None = None,
     tilings: int = 8,
     tiles: int = 8,
+    pairs: bool = True,
     memory: int = 65_536,
     step_size: GivenStepSize = 0.03,
     rate_step_size: float | Visits | None = None,
@@ -502,7 +503,8 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
 ) -> LearningAgent:
     """Q-learning with tiles (Albus 1975), for states that are vectors. The rate is `Exponential`, centred.
 
-    It learns from every step as `relaxed_smart` does, and can use the same estimators. With a step size of 0.5, a job
+    It learns from every step as `relaxed_smart` does, and can use the same estimators. If a state has more than two entries,
+    half of the fine tilings are of pairs of entries; with `pairs=False`, all are of single entries, as in version 0.2. With a step size of 0.5, a job
     that pays 6 in a time of 2 moves the value of its state to 3; a state that shares half of the tiles moves half as far:
 
     >>> from sojourn.agents.protocol import learn
@@ -517,6 +519,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
         num_actions,
         tilings=tilings,
         tiles=tiles,
+        pairs=pairs,
         memory=memory,
         initial=initial,
     )
@@ -532,6 +535,7 @@ def tile_sarsa(  # as above
     bounds: Sides | None = None,
     tilings: int = 8,
     tiles: int = 8,
+    pairs: bool = True,
     memory: int = 65_536,
     step_size: GivenStepSize = 0.03,
     rate_step_size: float | Visits | None = None,
@@ -558,6 +562,7 @@ def tile_sarsa(  # as above
         num_actions,
         tilings=tilings,
         tiles=tiles,
+        pairs=pairs,
         memory=memory,
         initial=initial,
     )

@@ -365,7 +365,11 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     return driver
 
 
-_DEEP_Q_OF_0_2 = {"lookahead": 1, "hold": 1, "unit_steps": 10_000}  # options that its files do not have
+_OF_0_2: dict[str, dict[str, Any]] = {  # options that its files do not have
+    "deep_q": {"lookahead": 1, "hold": 1, "unit_steps": 10_000},
+    "tile_q": {"pairs": False},
+    "tile_sarsa": {"pairs": False},
+}
 
 
 def _restored_observer(
@@ -375,8 +379,8 @@ def _restored_observer(
     if make is None:
         raise ValueError("its agent is not one of Sojourn's; say how to make it: load(..., agent=make)")
     options = saved["options"] if saved["kind"] and agent is None else {}
-    if saved["kind"] == "deep_q" and agent is None:
-        options = {**_DEEP_Q_OF_0_2, **options}  # it goes on as it was
+    if agent is None:
+        options = {**_OF_0_2.get(saved["kind"], {}), **options}  # it goes on as it was
     places = places_of(env, saved["seed"], source, mask, saved["lanes"].get("clock"))
     driver = ObservingDriver(observing_agent(make, options, places), places)
     there = (places.count, places.reader.num_inputs)

@@ -9,8 +9,10 @@ weights of these tiles:
 To move Q(s, a), each of these weights is moved by the same amount; the values of nearby states move with it, as far as
 they share tiles. (Albus 1975; Sutton and Barto, Reinforcement Learning, 2018, section 9.5.4, which also has the shifts.)
 
-If a state has more than two entries, the tilings of all entries together are coarse, with two tiles along each side,
-and each entry has finer tilings of its own; values are then mostly sums of the values of single entries.
+If a state has more than two entries, the tilings of all entries together are coarse, with two tiles along each side, and
+each entry and each pair of entries has finer tilings of its own. Without those of pairs, values would mostly be sums of the
+values of single entries, which cannot say that a pole leaning to the right is fine while it swings back. The pairs share
+half of the tilings that single entries would have without them; where that is less than one for each pair, there are none.
 
 `DenseTiles` have a weight for every tile. If there are too many tiles for that, `HashedTiles` have a table of a given
 size, in which a hash gives each tile its place; tiles that share a place share their weight.
@@ -26,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -401,7 +404,14 @@ _COARSE = 2
 
 
 def tiled(
-    bounds: Bounds, num_actions: int, *, tilings: int, tiles: int, memory: int, initial: float = 0.0
+    bounds: Bounds,
+    num_actions: int,
+    *,
+    tilings: int,
+    tiles: int,
+    memory: int,
+    initial: float = 0.0,
+    pairs: bool = True,
 ) -> DenseTiles | HashedTiles:
     """Return tiles over a box, with all values `initial`; they are dense if there are at most `memory` of them.
 
@@ -414,7 +424,7 @@ def tiled(
     tiles = whole("tiles", tiles, most=_MOST_TILES)
     memory = whole("memory", memory, least=tilings, most=_MOST_MEMORY)
     num_inputs = len(bounds.low)
-    cut = tilings_of(num_inputs, tilings, tiles)
+    cut = tilings_of(num_inputs, tilings, tiles, pairs)
     cells = int(cut.first[-1]) + int((cut.tiles[-1] + 1) ** num_inputs)
     is_dense = cells <= memory
     length = cells if is_dense else 1 << (memory.bit_length() - 1)
@@ -430,30 +440,41 @@ def tiled(
     )
 
 
-def tilings_of(num_inputs: int, tilings: int, tiles: int) -> Tilings:
+def tilings_of(num_inputs: int, tilings: int, tiles: int, pairs: bool = True) -> Tilings:
     """Return tilings of all entries together; with more than two entries, these are coarse and follow those of each alone.
+
+    Between them are tilings of each pair of entries, as many as leave no more tilings in all than there would be without.
 
     >>> tilings_of(2, tilings=2, tiles=8).strides  # nine tiles along each side, since tilings are shifted
     array([[1, 1],
            [9, 9]])
-    >>> tilings_of(3, tilings=1, tiles=8).strides
+    >>> tilings_of(3, tilings=1, tiles=8, pairs=False).strides
     array([[1, 0, 0, 1],
            [0, 1, 0, 3],
            [0, 0, 1, 9]])
+    >>> tilings_of(3, tilings=2, tiles=8).strides
+    array([[1, 0, 0, 1, 1, 0, 1, 1],
+           [0, 1, 0, 9, 0, 1, 3, 3],
+           [0, 0, 1, 0, 9, 9, 9, 9]])
     """
-    everything = list(range(num_inputs))
-    groups = [(everything, tiles)]
+    everything = range(num_inputs)
+    groups: list[tuple[Sequence[int], int, int]] = [(everything, tiles, tilings)]
     if num_inputs > _MOST_TOGETHER:
-        groups = [*(([i], tiles) for i in everything), (everything, min(tiles, _COARSE))]
-    shifts, strides = np.zeros((2, num_inputs, tilings * len(groups)))
+        of_pairs = tilings // (num_inputs - 1) if pairs else 0
+        groups = [
+            *(((i,), tiles, tilings // 2 if of_pairs else tilings) for i in everything),
+            *((pair, tiles, of_pairs) for pair in combinations(everything, 2)),
+            (everything, min(tiles, _COARSE), tilings),
+        ]
+    columns = [(group, along, k, count) for group, along, count in groups for k in range(count)]
+    shifts, strides = np.zeros((2, num_inputs, len(columns)))
     first, sides = [0], []
-    for column in range(tilings * len(groups)):
-        (entries, along), k = groups[column // tilings], column % tilings
-        for place, i in enumerate(entries):
-            shifts[i, column] = k * (2 * place + 1) % tilings / tilings
+    for column, (group, along, k, count) in enumerate(columns):
+        for place, i in enumerate(group):
+            shifts[i, column] = k * (2 * place + 1) % count / count
             strides[i, column] = float((along + 1) ** place)
         sides.append(float(along))
-        first.append(first[-1] + (along + 1) ** len(entries))
+        first.append(first[-1] + (along + 1) ** len(group))
     if first[-1] > _MOST_TILES_IN_ALL:
         raise ValueError(f"a state has {num_inputs} entries, too many for tiles; use sojourn.deep_q")
     return Tilings(np.array(sides), np.array(first[:-1], dtype=np.int64), shifts, strides.astype(np.int64))
