@@ -78,7 +78,7 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
         raise ValueError(f"{env_id} cannot be made: {error}") from None
     except TypeError as error:
         reason = str(error).partition(" was raised from")[0]
-        reason = reason.rpartition("__init__() ")[2].replace(
+        reason = reason.rpartition("() ")[2].replace(
             "got an unexpected keyword argument", "there is no option"
         )
         raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None
