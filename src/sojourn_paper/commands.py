@@ -173,7 +173,7 @@ def environments(
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
-    """Run the study of environments that nobody here wrote: what agents earn, by the policy they keep and the last one."""
+    """Run the study of environments that nobody here wrote: what agents earn with the policy they kept, and with their last one."""
     from sojourn.runs.progress import progress
     from sojourn_paper import environments as study
 

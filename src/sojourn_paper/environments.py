@@ -114,7 +114,7 @@ def made(name: str) -> Any:
     >>> env = made("cart-pole-repeated")
     >>> _ = env.reset(seed=0)
     >>> env.step(0)[4]["duration"]
-    5.0
+    8.0
     """
     place = PLACES[name]
     env: Any = gym.make(place.env_id, **dict(place.options))

@@ -36,7 +36,10 @@ def jobs() -> sj.SMDP:
     [
         (sj.worlds.Tabular(jobs()), renewal(3, 2)),
         (sj.worlds.Tabular(jobs()), renewal(3, 2, exploration=UpperBound(0.5))),
-        (Offers(), tile_renewal(2, 2, tilings=2, tiles=4, exploration=0.1)),
+        # Tiles take twenty seconds to compile; `tile_q` is compiled in any case.
+        pytest.param(
+            Offers(), tile_renewal(2, 2, tilings=2, tiles=4, exploration=0.1), marks=pytest.mark.evidence
+        ),
     ],
     ids=["thompson", "bound", "tiles"],
 )

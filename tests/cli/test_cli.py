@@ -195,6 +195,10 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
         (("train", "sojourn/TwoStat-v0"), "sojourn/TwoStat-v0 cannot be made"),
         (("train", "sojourn/TwoState-v0", "-e", "nonsense"), "must be written as key=value"),
         (("train", "sojourn/TwoState-v0", "-e", "log_scal=1"), "there is no option 'log_scal'"),
+        (
+            ("train", "sojourn/AdmissionControl-v0", "-e", "capcity=3"),
+            "cannot be made with these options: there is no option 'capcity'",
+        ),
         (("train", "sojourn/TwoState-v0", "--agent", "smrt"), "unknown agent 'smrt'; did you mean 'smart'?"),
         (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "step_size=2"), "step_size is 2"),
         (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "seed=2"), "seed"),

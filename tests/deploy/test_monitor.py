@@ -206,4 +206,5 @@ def test_wrong_inputs_are_refused(tmp_path: Path) -> None:
     assert "no.json" in sentence(lambda: Monitor.load(tmp_path / "no.json"))
     too_short = sj.learner.Evaluation(1.0, None, None, 0.95, 10, 10.0, 100.0)
     assert "no interval" in sentence(lambda: Monitor.of(too_short))
+    assert "give the promise and the time of a batch" in sentence(lambda: Monitor.of("advice"), TypeError)
     assert Monitor.of(too_short._replace(low=0.5, high=1.5)).state()["batch"] == 0.1

@@ -49,6 +49,35 @@ def some_options(rng: np.random.Generator, states: int) -> list[Option]:
     ]
 
 
+# --- Copies -----------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", ["options", "holding"])
+def test_a_learner_is_evaluated_in_a_copy_of_its_own(kind: str) -> None:
+    """Of an environment with episodes, an evaluation is that in a new one, and training goes on as if there had been none."""
+
+    def make() -> Any:
+        lake = gym.make("FrozenLake-v1", is_slippery=True)
+        if kind == "holding":
+            return Holding(lake, [1, 2])
+        return Options(lake, [Option(np.full((16, 4), 0.25), steps=2)], primitives=True)
+
+    plain, seen, other = (
+        sj.Learner(source, "smart", exploration=0.5, seed=0) for source in (make(), make(), make)
+    )
+    for learner in (plain, seen, other):
+        learner.train(1_000)
+    moves = [0, 3, 3, 3, 0, 0, 0, 0, 3, 1, 0, 0, 0, 2, 1, 0]  # the best single steps
+    good = (
+        [2 * move for move in moves] if kind == "holding" else [4, *moves[1:]]
+    )  # or drawn ones at the start
+    found = seen.evaluate(duration=3_000, policy=good)
+    assert found.rate > 0.005
+    assert found == other.evaluate(duration=3_000, policy=good)
+    assert plain.train(500) == seen.train(500) == other.train(500)
+
+
 # --- Options ----------------------------------------------------------------------------
 
 

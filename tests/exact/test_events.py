@@ -147,6 +147,7 @@ def test_seconds_stay_exact_over_years() -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"time": [0, 2, 5, 2, 2]}, "note: 1 row has the time of the row before, which takes no time; such rows stay in the order of the table"),
     ({"time": [2, 0, 5, 2, 7]}, "note: 1 row was not in the order of time in its unit; all were sorted"),
+    ({"time": [2, 0, 5, 2, 7], "unit": [1] * 5}, "note: 2 rows were not in the order of time in their unit; all were sorted"),
     ({"time": [0, None, 5, 2, 7]}, "1 row has no time that can be read (row 2)"),
     ({"time": ["2024-01-01", "2024-01-02", "soon", "2024-01-01", "2024-01-02"]}, "1 row has no time that can be read (row 3)"),
     ({"unit": [1, 1, 1, None, 2]}, "1 row has no unit (row 4)"),
@@ -155,6 +156,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"state": ["new", "old", "new", None, "old"]}, "1 row has no state (row 4)"),
     ({"action": ["run"] * 5}, "note: the log has only one action, 'run'; it says what that earns, and nothing about others"),
 ]  # fmt: skip
+
+
+def test_units_that_are_not_named_are_missed() -> None:
+    """Rows out of order may be those of several units, if no column of units was named."""
+    table = {"time": [0, 1, 0, 1], "state": [0] * 4, "reward": [1] * 4}
+    log = sj.read_events(table, unit=None)
+    assert log.findings[0] == (
+        "1 row was not in the order of time; all were sorted, as those of one unit: if there are several, name the column `unit`"
+    )
 
 
 @pytest.mark.parametrize(("change", "said"), BAD)
@@ -175,7 +185,7 @@ def test_repeated_rows_are_left_out() -> None:
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: read(unit=[1, 2, 3, 4, 5]), 'every row is censored: 5 units have one row each, and what follows is not known; say it by ends="renew" or ends="continue", or give units with more rows'),
     (lambda: read(time=["2024-01-01T00:00Z", "2024-01-02 00:00+02:00", "2024-01-03T00:00", "2024-01-04", "2024-01-05"]), "the column 'time' of the log mixes time zones: 2 rows have a zone and 3 have none; give all of them one, or none"),
-    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are no times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
+    (lambda: read(time=["31.01.2024 18:30"] * 5), "the column 'time' of the log has texts such as '31.01.2024 18:30', which are not times of ISO 8601; write them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"),
     (lambda: read(state=[0.1, 0.2, 0.3, 0.4, 0.5]), "every row of the log leads sooner or later to a state that is never left; next states must be among the states, and a column of measurements must be cut into bins (sj.bins)"),
     (lambda: read(per="fortnight"), "per is 'fortnight'; it must be one of second, minute, hour, day, week, month, year"),
     (lambda: sj.read_events(EVENTS, time="tine"), "the log has no column 'tine' for the time; did you mean 'time'?"),

@@ -13,12 +13,14 @@ import pytest
 
 import log_cells
 import sojourn as sj
+from asking import ask
 from log_samples import as_log, behaviours, drawn, log_of, machine, models, tried, true_gain
 from small_envs import sentence
 from sojourn.answers.log import answered, carrying, lines, picture
 from sojourn.answers.page import write_report
 from sojourn.answers.solution import lines as solution_lines
 from sojourn.answers.solution import solve_named
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.logs import fit as fits
 from sojourn.exact.logs.fit import LogRows, ahead, fitted, padded, spread, worth
 from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit, standard_error
@@ -661,6 +663,33 @@ def test_the_command_says_it_all_and_the_page_shows_it(tmp_path: Path) -> None:
     wrong = ran("--state", "stat")
     assert wrong.returncode == 1
     assert wrong.stderr == "sojourn: the log has no column 'stat' for the state; did you mean 'state'?\n"
+
+
+def test_advice_on_the_command_line_goes_round(tmp_path: Path) -> None:
+    """`--advice` writes what `improve` finds, `--policy` reads that file again, and keeping on or another policy is said."""
+    log, path, file = tmp_path / "log.csv", tmp_path / "log.json", tmp_path / "advice.json"
+    pl.DataFrame(
+        {"state": [3] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": 1}
+    ).write_csv(log)
+    ask("log", log, "--advice", file)
+    better = sj.read_log(log).improve()
+    assert {3: sj.load_policy(file).act(3)} == better.policy == {3: "b"}
+    told = json.loads(ask("log", log, "--policy", file, "--json").stdout)
+    policy = sj.load_policy(file)
+    assert isinstance(policy, LabelPolicy)
+    found = sj.read_log(log).evaluate(policy)
+    assert told["evaluation"]["rate"] == found.gain == sj.read_log(log).evaluate({3: "b"}).gain
+    pl.DataFrame({"state": [3] * 90, "action": ["a", "b", "b"] * 30, "reward": 1, "duration": 1}).write_csv(
+        log
+    )
+    again = ask("log", log, "--advice", path)
+    assert (
+        again.stderr == f"sojourn: nothing is clearly better than what was done, so {path} was not written\n"
+    )
+    assert "rows" in again.stdout
+    assert not path.exists()
+    sj.solve(sj.problems.long_shot()).write_policy(path)
+    assert "a log needs one in its own words" in ask("log", log, "--policy", path).stderr
 
 
 def test_what_states_add_is_the_whole_difference() -> None:

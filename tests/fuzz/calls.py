@@ -112,6 +112,12 @@ def _runs() -> Any:
     return sj.run_many(sj.worlds.TwoState(0.001), sj.smart(2, 2), 2, 20)
 
 
+def _trained() -> Any:
+    learner = sj.Learner(two_state(), "smart", seed=0)
+    learner.train(10)
+    return learner
+
+
 def _begun(env: Any) -> Any:
     env.reset(seed=0)
     return env
@@ -198,6 +204,22 @@ OWN |= {
     "read_lives.planned_cost": lambda: 1.0,
     "When.behaviour": lambda: 1.0,
     "When.per": lambda: "day",
+    "NetworkDecisions.make": lambda: lambda sim: None,
+    "NetworkDecisions.rng": lambda: np.random.default_rng(0),
+    "training.history": lambda: pl.DataFrame(
+        {"steps": [1], "rate": [1.0], "earned": [1.0], "evaluated": [None]}
+    ),
+    "RuleSearch.tried": tuple,
+}
+SAMPLES |= {
+    "rule": lambda: lambda observation: 0,
+    "episode": lambda: 0,
+    "num_envs": lambda: 2,
+    "correlation": lambda: 0.5,
+    "learned": lambda: None,
+    "at_end": tuple,
+    "driver": lambda: None,
+    "choice": lambda: None,
 }
 
 
@@ -284,6 +306,7 @@ INSTANCES: dict[str, Make] = {
     "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.worlds.synthetic_bars(100),
     "Runs": _runs, "Sweep": lambda: sj.runs.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
     "envs.Options": lambda: _begun(sj.envs.Options(two_state(), [sj.models.Option(0, steps=2)])), "envs.Holding": lambda: _begun(sj.envs.Holding(two_state(), [1, 2])),
+    "learner.BestPolicy": lambda: _trained().find_best(duration=10.0), "envs.WorldVectorEnv": lambda: _begun(sj.envs.WorldVectorEnv(sj.worlds.TwoState(0.001), 2)),
     "WorldEnv": lambda: _begun(sj.envs.WorldEnv(sj.worlds.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),
 }  # fmt: skip
 

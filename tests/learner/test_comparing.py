@@ -157,6 +157,10 @@ def test_candidates_fill_their_ranges() -> None:
         (lambda it: it.compare(7, duration=9.0), "the rule is 7; give a function of the observation"),
         (lambda it: it.compare([1], duration=9.0), "the rule has 1 actions, but there are 7 states"),
         (lambda it: it.compare(lambda _: 5, duration=9.0), "the rule's action is 5"),
+        (
+            lambda it: it.compare(lambda _: "go", duration=9.0),
+            "the rule's action is 'go'; it must be one of 0 to",
+        ),
         (lambda it: it.compare(lambda _: 0, duration=9.0, seeds=1), "needs at least 2 seeds"),
         (lambda it: it.compare(lambda _: 0, duration=9.0, seeds=[3, 3]), "each seed must be there once"),
         (lambda it: it.search(lambda: 0, {}, duration=9.0), "give the ends of 1 to 6 ranges by name"),

@@ -101,7 +101,7 @@ FAULTS: dict[str, tuple[Callable[[], Walk], str]] = {
         ("the duration is NaN", 4, {"duration": NAN}, 'info["duration"] is nan'),
         ("the observation is NaN", 0, np.array([0.5, NAN]), "observation"),
         ("the mask is None", 4, {"action_mask": None}, 'info["action_mask"] is None'),
-        ("the action was forbidden", 4, {"forbidden_action": 1}, "does not allow it; nothing can be learned"),
+        ("the action was forbidden", 4, {"forbidden_action": 1}, "does not allow it; "),
     )
     if not (name == "the mask is None" and 2 in places)  # after termination the mask may be anything
 }

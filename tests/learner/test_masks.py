@@ -365,4 +365,4 @@ def test_nothing_is_learned_from_a_forbidden_action(env_id: str) -> None:
     learner = sj.Learner(gym.make(env_id), sj.smart)
     learner.train(50)
     told = sentence(lambda: learner.verdict(duration=50.0, baseline=worst), ValueError)
-    assert 'was taken where info["action_mask"] does not allow it' in told
+    assert 'was taken where info["action_mask"] does not allow it; let the policy, or the baseline,' in told

@@ -122,13 +122,16 @@ def test_random_pace_favours_the_harmonic_mean() -> None:
 
 
 def test_meter() -> None:
-    """A meter is an estimator that remembers."""
+    """A meter is an estimator that remembers; it shows its rate in a line, and a class is no estimator yet."""
     meter = sj.RateMeter(sj.Cumulative())
     assert meter.rate == 0.0
     meter.update(6, 2)
     meter.update(reward=0.0, duration=1.0)
     assert meter.rate == 2.0
-    assert repr(meter) == "RateMeter(Cumulative(reward=6.0, duration=3.0))"
+    assert repr(meter) == "<RateMeter with Cumulative, rate 2>"
+    forgotten: Any = sj.rates.AdaptiveRatio
+    with pytest.raises(TypeError, match=r"is the class AdaptiveRatio; make one, AdaptiveRatio\(...\)"):
+        sj.RateMeter(forgotten)
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_the_schema_is_the_documented_one(small: sj.runs.Sweep, tmp_path: Path) 
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (6, 6)
+    assert (kept["schema_version"], kept["rules_version"]) == (6, 7)
 
 
 def test_mean_curves_have_intervals(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ requests that may be answered in several ways. The best action for a chance x is
 
 where theta is the gain: what the time would earn elsewhere. (M. J. Neely, "Fast learning for renewal optimization in online
 task scheduling", Journal of Machine Learning Research, 2021.) So the agent keeps the means of rewards and of durations apart,
-which stay right while theta moves, and estimates theta by the rate of the best actions: by each step that takes one, and
-in place of a step that explores by the means of the best action there.
+which stay right while theta moves, and estimates theta by the rate of the best actions: a step that takes the best action
+counts as it is, and in place of a step that explores, the means of the best action count.
 
 How certain a surplus is follows from the squares of r - theta tau - surplus, which allow for rewards that depend on
 durations. Pairs borrow two from the mean of all squares. With v this variance and n how often the pair was tried,
@@ -231,7 +231,7 @@ class Thompson(NamedTuple):
 
     `scale` multiplies standard errors; an action is also tried `tries` times the squared logarithm of the steps, whatever it is worth.
 
-    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).exploration.scale
+    >>> renewal(2, 3, exploration=Thompson(scale=0.5)).chooser.scale
     0.5
     """
 
@@ -243,7 +243,7 @@ class Thompson(NamedTuple):
 class UpperBound(NamedTuple):
     """Takes the action whose surplus may be the largest, by its standard error (Auer, Cesa-Bianchi and Fischer 2002).
 
-    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).exploration.tries
+    >>> renewal(2, 3, exploration=UpperBound(tries=0.0)).chooser.tries
     0.0
     """
 
@@ -333,7 +333,7 @@ def chosen_by_bound(
 
 @next_chooser.register(Thompson, UpperBound)
 def same_chooser(chooser: Chooser) -> Chooser:
-    """They explore less by themselves."""
+    """Thompson sampling and upper bounds explore less by themselves."""
     return chooser
 
 
@@ -444,9 +444,9 @@ def renewal(
 ) -> Renewal:
     """An agent for chances of several kinds, the states, whose next one does not depend on the action.
 
-    With one kind, it is a bandit for the largest reward per unit time; decisions by r - theta tau are those of Neely (2021). `exploration` is `Thompson`, `UpperBound`, or the
-    probability of any action; the rate is `Cumulative`. A job pays 6 and takes 2; an offer of 1 for a time of 1 is then not
-    worth its time:
+    With one kind, it is a bandit for the largest reward per unit time; decisions by r - theta tau are those of Neely (2021).
+    `exploration` is `Thompson`, `UpperBound`, or the probability of a random action; the rate is `Cumulative`. A job pays 6
+    and takes 2; an offer of 1 for a time of 1 is then not worth its time:
 
     >>> from sojourn.agents.protocol import learn
     >>> agent = learn(renewal(num_states=2, num_actions=2), 0, 1, 6.0, 2.0, 1)

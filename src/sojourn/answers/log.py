@@ -13,6 +13,8 @@ from sojourn.answers import policy_map
 from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest, shown
+from sojourn.deploy.reading import load_policy
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.bins import Bins, bins
@@ -113,11 +115,12 @@ def answered_file(
     level: float,
     policy: Path | None,
     limits: Sequence[Constraint] = (),
+    advice: Path | None = None,
 ) -> Logged:
     """Return all that the log in a file says.
 
-    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
-    time, it is a table of events.
+    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file, and `advice` the file
+    for what is better. With a column of time, it is a table of events.
     """
     alone = [
         name for name in ("unit", "earning", "until", "per") if name in columns and "time" not in columns
@@ -126,12 +129,22 @@ def answered_file(
         raise ValueError(f"the {alone[0]} belongs to a log of events; name its column of times, too")
     log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
     parts = tuple(name.partition(":")[0].strip() for name in columns["state"].split(","))
-    if policy is None:
-        return answered(file.name, log, level, parts=parts, limits=limits)
-    if not policy.is_file():
-        raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
-    asked = {state: str(action) for state, action in load_json(policy).items()}
-    return answered(file.name, log, level, asked, parts, limits)
+    return answered(file.name, log, level, None if policy is None else _asked(policy), parts, limits, advice)
+
+
+def _asked(path: Path) -> dict[str, str] | LabelPolicy:
+    """Return the policy in a file that `write_policy` or `--advice` wrote, or in one of names of states and actions."""
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file; give a JSON file of states and actions")
+    data = load_json(path)
+    if "format" not in data:
+        return {state: str(action) for state, action in data.items()}
+    policy = load_policy(path)
+    if isinstance(policy, LabelPolicy):
+        return policy
+    raise ValueError(
+        f"{path} is the policy of a learner or of a model; a log needs one in its own words, {{state: action}}"
+    )
 
 
 def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
@@ -213,13 +226,14 @@ def answered(
     name: str,
     log: Log,
     level: float = 0.95,
-    policy: dict[str, str] | None = None,
+    policy: dict[str, str] | LabelPolicy | None = None,
     parts: tuple[str, ...] = ("state",),
     limits: Sequence[Constraint] = (),
+    advice: Path | None = None,
 ) -> Logged:
     """Return all that a log says, also about a policy if one is given, by the names of states and actions.
 
-    `parts` are what the parts of a state are called; advice keeps the `limits` on amounts.
+    `parts` are what the parts of a state are called; advice keeps the `limits` on amounts, and goes to the file `advice` if it is better.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -233,7 +247,10 @@ def answered(
     behaviour, usual = better.behaviour, log.behaviour.amounts
     names = dict(zip(log.states, label_names(log.states), strict=True))
     actions = dict(zip(log.actions, label_names(log.actions), strict=True))
-    asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
+    labelled = _labelled(policy, names, actions) if isinstance(policy, dict) else policy
+    asked = None if labelled is None else log.evaluate(labelled, level)
+    if advice is not None and not better.kept:
+        better.write_policy(advice)
     return Logged(
         name=name,
         rows=len(log),

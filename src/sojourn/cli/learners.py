@@ -195,8 +195,8 @@ def evaluate(
 ) -> None:
     """Measure what a saved learner's greedy policy earns per unit time, with a 95 % interval, and say whether to trust it.
 
-    If the time is too short for an interval, it says roughly how much is needed. With --best it is the best policy in the
-    course of the training that is measured, and written as `sojourn policy` does.
+    If the time is too short for an interval, it says roughly how much is needed. With --best, the best policy of the
+    training is measured instead, and written to a file as by `sojourn policy`.
     """
     if best is not None and out is not None:
         raise ValueError("--out is for a verdict on the last policy, and --best finds another; leave one out")

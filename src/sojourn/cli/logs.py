@@ -15,6 +15,7 @@ from sojourn.cli.parsing import fractions_of
     "sojourn log decisions.csv",
     "sojourn log decisions.parquet --state queue,hour --next-state next_queue,next_hour --out out/decisions",
     "sojourn log fleet.parquet --unit bus --time date --state miles:width=25000 --action done --reward cost --per month",
+    "sojourn log decisions.csv --advice policy.json",
     "sojourn log decisions.csv --policy policy.json --json",
 )
 def log(  # every column of a log is an option
@@ -74,7 +75,7 @@ def log(  # every column of a log is an option
     until: Annotated[
         str | None,
         typer.Option(
-            help="Events: time at which units were last watched, or its column; last rows are then longer than that."
+            help="Events: time at which units were last watched, or its column; last rows then last longer than that."
         ),
     ] = None,
     censored: Annotated[
@@ -88,7 +89,12 @@ def log(  # every column of a log is an option
         str | None, typer.Option(help="Events: unit of time, such as hour or month.", show_default="day")
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="JSON file with a policy to evaluate: {state: action}.")
+        Path | None,
+        typer.Option(help="JSON file with a policy to evaluate: {state: action}, or an --advice."),
+    ] = None,
+    advice: Annotated[
+        Path | None,
+        typer.Option(help="JSON file for the policy that is better, which sojourn.deploy.load_policy reads."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     out: Annotated[
@@ -122,13 +128,15 @@ def log(  # every column of a log is an option
     columns |= {name: column for name, column in given.items() if column is not None}
     limits = [limit_of(each, False) for each in at_most or ()]
     limits += [limit_of(each, True) for each in at_least or ()]
-    found = answered_file(file, columns, level, policy, limits)
+    found = answered_file(file, columns, level, policy, limits, advice)
     if out is not None:
         found.write(out)
     if as_json:
         echo_json(record(found))
     else:
         echo_lines(lines(found))
+    if advice is not None and found.kept:
+        raise ValueError(f"nothing is clearly better than what was done, so {advice} was not written")
 
 
 @command(

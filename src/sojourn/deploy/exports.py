@@ -1,6 +1,6 @@
 """Networks for other programs: as an ONNX model, and as a Python module that needs nothing but NumPy.
 
-Both take a flat observation and say the outputs of the network and the best action; a point is in the units of the environment,
+Both take a flat observation and return the outputs of the network and the best action; a point is in the units of the environment,
 within its bounds. Whoever uses them flattens observations and applies masks: `outputs` of actions that are not allowed are set
 to minus infinity before the largest is taken.
 """

@@ -59,8 +59,8 @@ class Policy(ABC):
     """A policy from a file. `about` has the facts of its training, and `seed` starts the draws of a policy that draws.
 
     >>> from sojourn.deploy.tables import LabelPolicy
-    >>> isinstance(LabelPolicy({"long": "pass"}), Policy)
-    True
+    >>> LabelPolicy({"long": "pass", "short": "take"})
+    <LabelPolicy of 2 states>
     """
 
     about: About
@@ -109,6 +109,9 @@ class Policy(ABC):
                 f"{MOST_TEXT / 1e6:.0f} MB; give the agent less memory, or smaller layers"
             )
         write_text(path, text)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size}>"
 
     def __call__(self, obs: Any) -> Any:
         """Act, so that `Learner.evaluate` and `Learner.verdict` can follow the policy."""

@@ -147,6 +147,11 @@ class Monitor:
     @classmethod
     def of(cls, evaluation: Any, *, false_alarms: Number = 0.01) -> Self:
         """Watch what an evaluation promised: its interval, in batches of a hundredth of its time."""
+        if not all(hasattr(evaluation, name) for name in ("low", "high", "duration")):
+            raise TypeError(
+                f"{type(evaluation).__name__} has no interval with the time it was measured in; an evaluation of a learner has, and "
+                "else give the promise and the time of a batch, Monitor(low, high, batch=...)"
+            )
         if evaluation.low is None or evaluation.high is None:
             raise ValueError(
                 "the evaluation has no interval to promise; evaluate for as long as it says is needed"

@@ -303,6 +303,11 @@ class LabelPolicy(Policy):
         self._actions = {_label(state): _label(action) for state, action in actions.items()}
 
     @property
+    def actions(self) -> dict[Label, Label]:
+        """The action of each state, as `Log.evaluate` takes it."""
+        return dict(self._actions)
+
+    @property
     def size(self) -> str:
         """How many states there are."""
         return f"{len(self._actions):,} states"

@@ -1,6 +1,6 @@
 """Policies with tiles: the value of an action is a sum of weights, those of the tiles in which the observation lies.
 
-How tilings cut the box of observations is said in `sojourn.agents.values.tiles`. An agent may need several sets of tiles, such as
+`sojourn.agents.values.tiles` says how tilings cut the box of observations. An agent may need several sets of tiles, such as
 one for rewards and one for durations; each has a factor, and the value is the sum of what they say, times their factors.
 """
 

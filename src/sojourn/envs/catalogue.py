@@ -72,13 +72,15 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     try:
         return gymnasium.make(_spec(env_id), max_episode_steps=max_episode_steps, **options)
     except gymnasium.error.Error as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(
+            f"{env_id} cannot be made: {reason}{'' if reason.endswith('?') else ';'} `sojourn envs` lists Sojourn's own"
+        ) from None
     except ModuleNotFoundError as error:
         raise ValueError(f"{env_id} cannot be made: {error}") from None
     except TypeError as error:
         reason = str(error).partition(" was raised from")[0]
-        reason = reason.rpartition("__init__() ")[2].replace(
+        reason = reason.rpartition("() ")[2].replace(
             "got an unexpected keyword argument", "there is no option"
         )
         raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None

@@ -197,8 +197,8 @@ class NetworkSimulation(Deciding):
 
     ## Description
     Write a class with the two spaces and a method `start(self, sim)` that returns a `ciw.Simulation`. Wherever Ciw calls a
-    function or an object of yours, that may ask `action = sim.decide(observation, mask=...)` and earn with `sim.earn(reward)`
-    and `sim.earn_rate(rate)`: a baulking function decides who is let in, a router (`ciw.routing.NodeRouting`) where
+    function or an object of yours, it may ask for a decision, `action = sim.decide(observation, mask=...)`, and earn with
+    `sim.earn(reward)` and `sim.earn_rate(rate)`: a baulking function decides who is let in, a router (`ciw.routing.NodeRouting`) where
     somebody goes, a service discipline who is next. `sim.ciw` is Ciw's simulation, once it is made.
 
     ## Observation space

@@ -9,6 +9,7 @@ soon as another is worth more.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -120,7 +121,8 @@ class Options(Epochs, RecordConstructorArgs):
         listed = [*_one_step_each(space), *options] if primitives else list(options)
         if not listed:
             raise ValueError("there are no options; give at least one, or primitives=True")
-        self._options = [self._ready(option_label(*each), each[1]) for each in enumerate(listed)]
+        self._listed = listed
+        self._options = self._all_ready()
         self._starts_anywhere = all(option.begins is None for option in self._options)
         self._known: dict[int, Masks] = {}  # masks that depend on the observation alone
         self.action_space = AllowedActions(len(listed))
@@ -183,6 +185,19 @@ class Options(Epochs, RecordConstructorArgs):
         return bool(best > row[number])
 
     # --- Making options ready ---
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Options:
+        """Return a copy that draws from its own generator; policies are shared, as not everyone can copy them."""
+        copied = Options.__new__(type(self))
+        memo[id(self)] = copied
+        shared = ("_listed", "_options", "_saved_kwargs")
+        for name, part in self.__dict__.items():
+            copied.__dict__[name] = part if name in shared else copy.deepcopy(part, memo)
+        copied._options = copied._all_ready()  # noqa: SLF001 - of the same class
+        return copied
+
+    def _all_ready(self) -> list[_Ready]:
+        return [self._ready(option_label(*each), each[1]) for each in enumerate(self._listed)]
 
     def _state(self, observation: Any) -> int:
         if self._tabulation is None:

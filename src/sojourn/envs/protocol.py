@@ -7,6 +7,7 @@ finite spaces, or of a Box that is cut into bins.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, TypeAlias
@@ -54,17 +55,19 @@ def parts_of(returned: Any) -> Step:
 
 
 def opener(env: Environment) -> Callable[..., tuple[Element, Info]]:
-    """Return the function that resets an environment, and says in one sentence what is wrong with what that returns."""
-    read = element_reader(env.observation_space)
+    """Return the function that resets an environment, and says in one sentence what is wrong with what that returns.
 
-    def reset(**options: Any) -> tuple[Element, Info]:
-        returned: Any = env.reset(**options)
-        if not (isinstance(returned, tuple) and len(returned) == 2):
-            raise ValueError(f"reset returned {shown(returned)}; it must return (obs, info)")
-        must_begin(returned[0], env.observation_space, read)
-        return returned
+    It is a partial function, so that a copy of an environment that has it resets the copy.
+    """
+    return functools.partial(_opened, env, element_reader(env.observation_space))
 
-    return reset
+
+def _opened(env: Environment, read: ElementReader, **options: Any) -> tuple[Element, Info]:
+    returned: Any = env.reset(**options)
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        raise ValueError(f"reset returned {shown(returned)}; it must return (obs, info)")
+    must_begin(returned[0], env.observation_space, read)
+    return returned
 
 
 def must_begin(observation: Any, space: Space, read: ElementReader) -> None:

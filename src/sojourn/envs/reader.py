@@ -457,8 +457,8 @@ def mask_source(action_mask: MaskSource | None, duration: DurationSource) -> tup
     return f'info["{key}"]', lambda _obs, info: read(info)
 
 
-def must_be_taken(info: Info) -> None:
-    """Raise an error if a step's info says that the action was forbidden, so that nothing was learned by it.
+def must_be_taken(info: Info, so: str = "nothing can be learned from that") -> None:
+    """Raise an error if a step's info says that the action was forbidden, with what follows.
 
     >>> must_be_taken({"duration": 0.0, "forbidden_action": 2})
     Traceback (most recent call last):
@@ -466,8 +466,7 @@ def must_be_taken(info: Info) -> None:
     """
     if isinstance(info, dict) and FORBIDDEN in info:
         raise ValueError(
-            f'the action {shown(info[FORBIDDEN])} was taken where info["action_mask"] does not allow it; nothing can be '
-            "learned from that"
+            f'the action {shown(info[FORBIDDEN])} was taken where info["action_mask"] does not allow it; {so}'
         )
 
 

@@ -54,7 +54,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
     array([0, 0])
     >>> observations, rewards, *_, infos = envs.step([1, 0])
     >>> observations, rewards, infos["duration"].round(3)
-    (array([1, 1]), array([10.,  0.]), array([11.   ,  0.956]))
+    (array([1, 1]), array([10.,  0.]), array([11.   ,  0.883]))
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - Gymnasium declares it so

@@ -153,7 +153,13 @@ def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choos
     first, count, states = reader.first_action, reader.num_actions, reader.states
 
     def checked(action: int) -> int:
-        return within(f"the {name}'s action", int(action) - first, count) + first
+        try:
+            number = int(action)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"the {name}'s action is {shown(action)}; it must be one of {first} to {first + count - 1}"
+            ) from None
+        return within(f"the {name}'s action", number - first, count) + first
 
     if callable(act):
         return lambda observation, mask: checked(act(observation, mask))

@@ -159,7 +159,7 @@ def followed(
         next_state = reader.read(observation)  # or raises an error if the observation is invalid
         # After termination no action follows, so the mask may be anything.
         mask = None if terminated else reader.mask(observation, info)
-        must_be_taken(info)
+        must_be_taken(info, "let the policy, or the baseline, take an action there that it allows")
         seen.add(earned, duration)
         size += abs(earned)
         if terminated or truncated:

@@ -439,7 +439,7 @@ class Learner:
         driver = self._driver
         if policy is not None and sample:
             raise ValueError(
-                "sample is for the learner's own policy; leave it out, as a given policy acts as it does"
+                "sample is for the learner's own policy; leave it out, as a given policy decides by itself how it acts"
             )
         if isinstance(policy, BestPolicy):
             return policy.to_follow(seed), policy.evaluation.actions

@@ -41,6 +41,10 @@ class RateMeter(Generic[R]):
     """
 
     def __init__(self, estimator: R) -> None:
+        if isinstance(estimator, type):
+            raise TypeError(
+                f"the estimator is the class {estimator.__name__}; make one, {estimator.__name__}(...)"
+            )
         value(estimator)  # raises an error if it is not an estimator
         self.estimator = estimator
         self.carried = 0.0  # earned since time last passed
@@ -105,7 +109,7 @@ class RateMeter(Generic[R]):
         self.__dict__.update({"_run": MicroBatches(), **state})  # pickles of 0.2 have no run
 
     def __repr__(self) -> str:
-        return f"RateMeter({self.estimator!r})"
+        return f"<RateMeter with {type(self.estimator).__name__}, rate {self.rate:.6g}>"
 
 
 def _described(thing: Any) -> Any:

@@ -102,6 +102,8 @@ class Run(NamedTuple):
     >>> result = run(world, sj.agents.policy_agent([0, 0], num_actions=2), steps=100)
     >>> result.reward, result.duration, result.rate
     (1500.0, 150.0, 10.0)
+    >>> result
+    <run of 100 steps, seed 0: 10 per unit time earned, learned rate 10>
     """
 
     agent: Any  # of the type given
@@ -142,6 +144,10 @@ class Run(NamedTuple):
     def policy(self) -> Points:
         """The greedy action of every state after training."""
         return policy(self.agent)
+
+    def __repr__(self) -> str:
+        earned = f"{self.reward / self.duration:.6g}" if self.duration > 0.0 else "nothing"
+        return f"<run of {self.steps:,} steps, seed {self.seed}: {earned} per unit time earned, learned rate {self.rate:.6g}>"
 
 
 @told

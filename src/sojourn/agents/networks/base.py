@@ -1,8 +1,9 @@
 """What deep Q, PPO and SAC share: units of observations and rewards, the agent around them, its options and its files.
 
-Observations are normalised by the mean and deviation of about the last ten thousand of them. Rewards are divided by
-the root mean square, over as many steps, of r - rho tau, which is what a step earns beyond the rate. Rates stay in the
-user's units. So in other units of money and time a network learns the same, with the same bits if they are powers of two.
+Observations are normalised by the mean and deviation of about the last ten thousand of them (in deep Q, of as many as its
+replay memory has by default). Rewards are divided by the root mean square, over as many steps, of r - rho tau, which is
+what a step earns beyond the rate. Rates stay in the user's units. So in other units of money and time a network learns the
+same, with the same bits if they are powers of two.
 
 As an agent gets better, its observations and rewards change by factors of ten and more, so units must follow. They do
 so from time to time. Whenever they change, the weights of the first and the last layer change, too, so that what a

@@ -9,14 +9,14 @@ is the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016
 reward replaces the discount). The steps end before one that was not greedy, and where an episode was cut off.
 
 A maximum over noisy values is too large, and without a discount nothing makes the excess fade: it is added once for each
-return. What all states have in common of it ends up in rho_eff; the rest draws the policy to where values are least
-certain. Returns of five steps add it once in five steps. That they end before a step that explores is Watkins's idea (1989).
+return. The part that all states have in common ends up in rho_eff; the rest draws the policy to where values are least
+certain. Returns of five steps add it once in five steps. Ending them before a step that explores is Watkins's idea (1989).
 
 Units of observations and rewards are those of all that is remembered. If they were those of the last ten thousand steps, and
-nothing happened in these any more, what had happened before would be huge.
+nothing happened any more in these, rewards from earlier steps would become huge.
 
 An action that explores is held for n steps, more than n with probability 1 / (n + 1), up to 30 (Dabney, Ostrovski and
-Barreto 2021, whose law of n is similar). So chance also leads to where only many equal actions lead.
+Barreto 2021, whose law of n is similar). So exploration also reaches what only many equal actions in a row can reach.
 
 The estimator of the rate sees the steps that took the greedy action, one by one and in order.
 """
@@ -384,13 +384,14 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
 ) -> NetworkAgent:
     """Deep Q-learning for reward per unit time: double, with replay, returns of several steps and a soft target.
 
-    `hidden` are the widths of the hidden layers. After the first `warm_up` steps, it learns from a batch of remembered
-    steps every `every` steps, by Adam. What a step is worth is seen from the rewards of up to `lookahead` steps, as long as
-    they are greedy. An action that explores is held for up to `hold` steps, but mostly for one or two. Observations and rewards are seen in units
-    of about the last `unit_steps` steps, which should be as many as are remembered. You can give any estimator of the rate; it sees the greedy steps. `centring`
-    corrects it by the level of the values. Step size and exploration may follow a schedule over the steps; by default
-    both fall, but not to 0, so that learning continues. A tenth of the steps stays random, so that the agent remembers
-    rare mishaps, and its policy, followed without chance, does not get stuck in them.
+    `hidden` are the widths of the hidden layers. After the first `warm_up` steps, it learns from a batch out of its
+    replay memory every `every` steps, by Adam. It learns from returns of up to `lookahead` steps, which end before one
+    that is not greedy. An action that explores is held for up to `hold` steps, but mostly for one or two. The units of
+    observations and rewards are those of about the last `unit_steps` steps, which should be as many as are remembered.
+    You can give any estimator of the rate; it sees the greedy steps. `centring` corrects it by the level of the values.
+    Step size and exploration may follow a schedule over the steps; by default both fall, but not to 0, so that learning
+    continues. A tenth of the steps stays random, so that the agent remembers rare mishaps, and its policy, followed
+    without chance, does not get stuck in them.
 
     With `precision="double"` everything is computed in plain loops, which give the same bits on every machine, compiled
     or interpreted; the default uses BLAS in single precision, which is several times faster.

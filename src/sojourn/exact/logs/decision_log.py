@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 
 from sojourn.data.names import users_constructor
 from sojourn.data.numbers import at_least_zero, finite, probability, proper_fraction, shown
+from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.logs.amounts import ROOM, AmountRate, KnownEffect, RowAmount, RowColumns, checked_means
 from sojourn.exact.logs.censoring import Unfinished
@@ -152,12 +153,12 @@ class Log:
 
     @staticmethod
     def from_sums(source: Any, *, amounts: Sequence[str] = ()) -> Log:
-        """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
+        """Return a log from sums that a database has made: a frame or a file with a row for each pair and successor.
 
         Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
         and reward_duration (sums of products). An amount such as "energy" has the columns energy, energy_energy and
-        energy_duration. Several rows for the same successor are added up. Gains are those of the
-        log itself. What needs rows is left out, and `findings` says so: the skewness of rare events, in the limits.
+        energy_duration. Several rows for the same successor are added up. Gains are those of the log itself. Limits
+        cannot look at the skewness of rare events, which needs rows, and `findings` says so.
 
         >>> sums = {"state": ["a"], "action": ["x"], "next_state": ["a"], "count": [4], "reward": [12], "duration": [6]}
         >>> more = {"reward_reward": [40], "duration_duration": [10], "reward_duration": [18]}
@@ -165,10 +166,10 @@ class Log:
         2.0
         """
         log, products, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source, amounts)
-        summed: Log = log.of_sums(products, count)
+        summed: Log = log._of_sums(products, count)  # noqa: SLF001 - its own class
         return summed
 
-    def of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
+    def _of_sums(self, products: Mapping[tuple[str, str], Floats], count: Ints) -> Log:
         """Turn this log, whose rows are sums, into the log that they are sums of, and return it."""
         after, count = self._columns.rows.next_state, count[self._kept]
         self._products = {pair: sums[self._kept] for pair, sums in products.items()}
@@ -246,9 +247,10 @@ class Log:
         """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
 
         It can then be taken in every state, or in those of `where`, and `improve`, `when` and `evaluate` compare it with what was
-        done. It may take no time if it leads to where it cannot be taken. `next` has the probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
-        begin. `amounts` has the means of further amounts, 0 if they are not given. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
-        limits then speak of the rest, which comes from the log.
+        done. It may take no time if it leads to states in which it cannot be taken. `next` has the probabilities of the next
+        states; without it, the unit is renewed, and begins where the units of the log were seen to begin. `amounts` has the means of
+        further amounts, 0 if they are not given. If the log has the action, the known effect takes the place of what the log
+        shows of it. Intervals and limits cover only the rest, which comes from the log.
 
         >>> import sojourn as sj
         >>> log = sj.read_log({"state": [0, 1, 2] * 99, "action": ["run"] * 297, "reward": [4, 3, -19] * 99, "duration": [1, 1, 2] * 99})
@@ -451,13 +453,15 @@ class Log:
     def _by_state(self, values: list[_T]) -> dict[Label, _T]:
         return dict(zip(self.states, values, strict=True))
 
-    def evaluate(self, policy: Policy, level: float = 0.95) -> LogEvaluation:
-        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}.
+    def evaluate(self, policy: Policy | LabelPolicy, level: float = 0.95) -> LogEvaluation:
+        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}, or from a log's policy file.
 
         A state that is not mentioned keeps its behaviour. In each state the policy may only take actions that the log took
         there.
         """
         level, fit = proper_fraction("level", level), self.fit
+        if isinstance(policy, LabelPolicy):
+            policy = policy.actions
         share = self._shares(policy)
         found = worth(fit, share)
         gain, low, high = self._interval(found, policy, level)

@@ -11,6 +11,7 @@ from sojourn.deploy.interface import About, version
 from sojourn.deploy.tables import LabelPolicy
 from sojourn.exact.logs.amounts import AmountRate
 from sojourn.exact.logs.cycles import Weighted
+from sojourn.rules.door import told
 
 Label: TypeAlias = Hashable
 ASSUMED = (
@@ -126,6 +127,7 @@ class Improvement(NamedTuple):
     amounts: dict[str, AmountRate] = {}  # noqa: RUF012 - it is never changed
     limits: tuple[str, ...] = ()
 
+    @told
     def write_policy(self, path: str | Path) -> None:
         """Write the policy to a .json file, for `sojourn.deploy.load_policy`: an action's label for each state's label."""
         about: About = {

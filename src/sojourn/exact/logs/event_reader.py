@@ -185,7 +185,7 @@ def _from_text(texts: pl.Series) -> pl.Series:
     found = pl.select(pl.coalesce(parsed)).to_series().dt.timestamp("us").cast(pl.Float64) / 1e6
     if found.is_null().all() and not texts.is_null().all():
         raise ValueError(
-            f"the column {texts.name!r} of the log has texts such as {texts.drop_nulls()[0]!r}, which are no times of ISO 8601; write "
+            f"the column {texts.name!r} of the log has texts such as {texts.drop_nulls()[0]!r}, which are not times of ISO 8601; write "
             "them like 2024-01-31 18:30:00, for example by str.to_datetime of polars or to_datetime of pandas"
         )
     with_zone, without = int(zoned.sum()), int((~zoned & found.is_not_null()).sum())
@@ -207,6 +207,11 @@ def _from_text(texts: pl.Series) -> pl.Series:
 def _unsorted(count: int) -> str:
     rows = counted(count, "row was", "rows were")
     return f"{rows} not in the order of time in {'its' if count == 1 else 'their'} unit; all were sorted"
+
+
+def _unsorted_alone(count: int) -> str:
+    rows = counted(count, "row was", "rows were")
+    return f"{rows} not in the order of time; all were sorted, as those of one unit: if there are several, name the column `unit`"
 
 
 def _tied(count: int) -> str:
@@ -249,6 +254,7 @@ class EventReader(LogReader):
             number = numbered(taken(columns, unit, "unit"))[1]
             self.refuse(number < 0, "no unit")
         self.refuse(~np.isfinite(stamps), "no time that can be read")
+        self.is_alone = unit is None  # all rows are those of one unit
         self._sort(table, number, stamps)
 
     def look(self, table: pl.DataFrame, wanted: Wanted) -> None:
@@ -283,7 +289,7 @@ class EventReader(LogReader):
         self.rows = rows[np.argsort(small[unit[rows]], kind="stable")]
         self.unit, self.time = rank[unit[self.rows]], stamps[self.rows]
         moved = int(np.count_nonzero((np.diff(self.unit) == 0) & (np.diff(self.rows) < 0)))
-        self.note(_unsorted, moved)
+        self.note(_unsorted_alone if self.is_alone else _unsorted, moved)
         self._drop_repeated(table)
         self.place = self.place[self.rows]
         self.size = len(self.rows)

@@ -63,8 +63,8 @@ def read_events(  # one argument for each column, as in `read_log`
     lost from sight ("censored").
 
     Parquet files and lazy frames of more than 10 million rows are read part by part and become sums, so that they need not fit into
-    memory; `keep_rows` says so for tables of any size, or that rows are to be kept. Gains are the same; intervals and limits take no
-    account of skewness, which `findings` says.
+    memory. `keep_rows=False` asks for that at any size, and `keep_rows=True` keeps the rows. Gains are the same; intervals and limits
+    take no account of skewness, and `findings` says so.
 
     A censored row is left out and counted, unless `until` says when its unit was last watched: a time, or the column that has it.
     The row then lasts longer than that, which says something of `durations`: they are estimated by "kaplan-meier", which

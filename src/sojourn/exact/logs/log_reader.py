@@ -211,7 +211,7 @@ def _separator(path: Path) -> str:
 
 
 def check_dates(column: pl.Series) -> None:
-    """Refuse a column with a date that Python has not, over which polars panics."""
+    """Refuse a column with a date that Python cannot represent; polars panics over it."""
     kind = column.dtype
     if kind != pl.Date and not isinstance(kind, pl.Datetime | pl.Duration):
         return
@@ -257,7 +257,7 @@ def together(parts: list[Labels]) -> Labels:
 
 
 def _listed(name: str, values: Callable[[], Iterable[Any]]) -> list[Hashable]:
-    """Return the values of a column; some that a file can hold, such as a date in the year 50,000, Python has not."""
+    """Return the values of a column; some that a file can hold, such as a date in the year 50,000, Python cannot represent."""
     try:
         return list(values())
     except TypeError:

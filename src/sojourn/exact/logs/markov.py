@@ -8,11 +8,11 @@ all shuffles of the pair's n rows, the mean 0 and
     variance = sum e^2 sum z^2 / (n - 1),     third moment = n sum e^3 sum z^3 / ((n - 1) (n - 2))
 
 which add up over pairs. (The products that a log shows would not do: where a rare e and a rare z should meet once and have not, they
-are all small, and T looks too large. That made one warning in eight of short logs of Tijms' machine.) T is taken to have the
+are all small, and T looks too large. That gave a warning in one of eight short logs of Tijms' machine.) T is taken to have the
 gamma law with these moments (Pearson's type III). Where the products are worth fewer than 8, there is no test. The past is the
-reward, the duration, the action and the state of the row before, the state by its worth and, as the action, as one of the commonest; the time is the row's place in
-the log, and how far it is from the middle. As many tests are made, p-values are multiplied by their number (Bonferroni), for memory
-and drift each.
+reward, the duration, the action and the state of the row before. Of actions and states it is asked whether it was one of the
+commonest, and states also enter by their worth. The time is the row's place in the log, and how far that is from the middle. Since
+many tests are made, p-values are multiplied by their number (Bonferroni), separately for memory and for drift.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ class _Tally:
             weight=count,
             began=moved[0][np.concatenate([one.began for one in self.ends])],
         )
-        return log.of_sums({pair: by_name[pair] for pair in self.products}, count)
+        return log._of_sums({pair: by_name[pair] for pair in self.products}, count)  # noqa: SLF001 - the way of `Log.from_sums`
 
     def _close(self) -> list[str]:
         """Let the last row of each unit lead to where the next one begins, and add these rows."""
