@@ -72,7 +72,7 @@ def test_the_house_does_not_grow(house: ModuleType) -> None:
     most = {
         "sojourn": {
             "files": 281,
-            "lines of code": 41_150,
+            "lines of code": 41_220,
             "file names used twice": 4,
             "class names used twice": 4,
             "classes": 527,
