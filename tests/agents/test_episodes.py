@@ -182,7 +182,10 @@ def test_episodes_end_when_the_papers_say() -> None:
         ]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "tsde" else pytest.param(name, marks=pytest.mark.evidence) for name in MAKERS],
+)
 def test_interpreted_and_compiled_are_the_same(name: str) -> None:
     """Bit for bit, in a world with random rewards and durations; two seeds of one agent differ."""
     model = sj.problems.gosavi()

@@ -190,6 +190,7 @@ def test_shares_and_seeds() -> None:
     assert (spread["mean"], spread["median"], spread["low"], spread["high"]) == (0.5, 0.5, 0.0, 1.0)
 
 
+@pytest.mark.evidence  # that of drift, which is made in the same way, is short
 def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     """Finished runs are not repeated, and the summary is the same except for timings."""
     from sojourn_paper.robustness import section as reproduce

@@ -354,7 +354,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("kills", "which"), [(4, "long"), pytest.param(20, "longer", marks=pytest.mark.evidence)]
+    ("kills", "which"), [(2, "long"), pytest.param(20, "longer", marks=pytest.mark.evidence)]
 )
 def test_killed_at_random_moments(
     kills: int, which: str, request: pytest.FixtureRequest, counted: Counted, tmp_path: Path
