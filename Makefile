@@ -13,8 +13,9 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 # One thread each for linear algebra: the tests themselves run side by side, and threads that wait for each other cost more.
 test plain evidence doctests: export OPENBLAS_NUM_THREADS = 1
 
+# One process more than cores, since many tests wait.
 test: $(VENV)/ready-dev       ## run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n "$$(($$(getconf _NPROCESSORS_ONLN) + 1))" --maxprocesses 4 --dist loadfile
 
 # A run, a batch, a sweep and learners: what compiles where a new Numba lacks all that the shortcuts need.
 plain: $(VENV)/ready-dev      ## run some of the tests without the shortcuts that reach into Numba

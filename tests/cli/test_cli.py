@@ -131,7 +131,9 @@ gym.register("Counter-v0", entry_point=Counter)
 """
 
 
-@pytest.mark.parametrize("name", ["own_code:Counter", "own_code:Counter-v0"])
+@pytest.mark.parametrize(
+    "name", ["own_code:Counter", pytest.param("own_code:Counter-v0", marks=pytest.mark.evidence)]
+)
 def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     """Training works in a class or an id from a module in the current folder; a saved file does not import it, but names it."""
     (tmp_path / "own_code.py").write_text(OWN)

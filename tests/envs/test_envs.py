@@ -219,6 +219,7 @@ for env_id in sojourn.envs.ENVIRONMENTS:
 """
 
 
+@pytest.mark.evidence
 def test_random_actions_in_processes() -> None:
     """The same in a vector whose environments run in processes of their own, for every id."""
     done = subprocess.run(

@@ -193,6 +193,7 @@ def test_a_primitive_can_begin_where_the_environment_allows_its_action() -> None
         assert not terminated
 
 
+@pytest.mark.evidence
 def test_learners_are_policies() -> None:
     """An option may follow a learner: one with a network anywhere, one with a table where it has been."""
 

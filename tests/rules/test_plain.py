@@ -50,6 +50,7 @@ def usual() -> str:
     return done.stdout
 
 
+@pytest.mark.evidence
 def test_everything_compiles_by_the_public_interface(usual: str) -> None:
     """With all shortcuts switched off, a run gives the same bits, and none of their modules is imported."""
     done = python("-c", f"{_TRY}assert not set({MODULES}) & set(sys.modules)", off="all")

@@ -509,6 +509,7 @@ def test_memory_does_not_grow_with_runs(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 150, peaks
 
 
+@pytest.mark.evidence
 def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path) -> None:
     """On a Dask cluster of two workers, one of them killed half-way, the table is the same."""
     from distributed import Client, LocalCluster

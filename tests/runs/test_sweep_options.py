@@ -375,6 +375,7 @@ def test_tables_of_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tried, wrong) == (2, [])
 
 
+@pytest.mark.evidence
 @pytest.mark.interpreted
 def test_batches_of_agents_whose_arrays_differ() -> None:
     """`run_many` takes agents whose arrays differ in shape."""

@@ -197,7 +197,12 @@ def test_a_command_finds_its_runs_again(name: str, copy: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.compiled] if name == "bitcoin" else [])
+        pytest.param(
+            name,
+            marks={"bitcoin": [pytest.mark.compiled], "compare-observed": [pytest.mark.evidence]}.get(
+                name, []
+            ),
+        )
         for name in RESUMED
         if name != "observations"  # it would take long
     ],
