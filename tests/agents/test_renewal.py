@@ -35,7 +35,9 @@ def jobs() -> sj.SMDP:
     ("world", "agent"),
     [
         (sj.worlds.Tabular(jobs()), renewal(3, 2)),
-        (sj.worlds.Tabular(jobs()), renewal(3, 2, exploration=UpperBound(0.5))),
+        pytest.param(
+            sj.worlds.Tabular(jobs()), renewal(3, 2, exploration=UpperBound(0.5)), marks=pytest.mark.evidence
+        ),
         # Tiles take twenty seconds to compile; `tile_q` is compiled in any case.
         pytest.param(
             Offers(), tile_renewal(2, 2, tilings=2, tiles=4, exploration=0.1), marks=pytest.mark.evidence

@@ -136,7 +136,6 @@ def test_killed_and_run_again(
     ("name", "storms"),
     [
         ("sweep", 1),
-        ("train", 1),
         *(
             pytest.param(name, storms, marks=pytest.mark.evidence)
             for name, storms in {

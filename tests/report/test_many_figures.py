@@ -50,7 +50,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.evidence), 3])
 def test_the_files_are_the_same_however_many_processes_draw(
     jobs: int, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:

@@ -493,6 +493,7 @@ print(outcome.runs, peak)
 """
 
 
+@pytest.mark.evidence
 def test_memory_does_not_grow_with_runs(tmp_path: Path) -> None:
     """A million short runs need no more memory than ten thousand, apart from a constant."""
     peaks = []
